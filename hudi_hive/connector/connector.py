@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
-from hudi_hive.connector.split_manager import LoadLimits, PartitionSource, SplitSource
+from hudi_hive.connector.split_manager import PartitionSource, SplitSource
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.core import Filter
-from hudi_hive.plan.splits import DynamicFilter, HudiSplit, SplitOptions
+from hudi_hive.plan.splits import DynamicFilter, HudiSplit, LoadLimits, SplitOptions
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import in_order
 

@@ -6,7 +6,7 @@ In come a handle, a filter and where partitions are learnt from; out come splits
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -24,6 +24,7 @@ from hudi_hive.plan.splits import (
     FULL_WEIGHT,
     DynamicFilter,
     HudiSplit,
+    LoadLimits,
     LoadProgress,
     SplitLoader,
     SplitOptions,
@@ -33,21 +34,6 @@ from hudi_hive.predicate import RowFilter, parse_filter
 
 PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
 """Where partitions come from: what was synced, the table's metadata table, or its folders."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadLimits:
-    """Limits of the threads that make splits.
-
-    Attributes:
-        listing_threads: threads that plan batches of partitions.
-        split_threads: threads that make splits.
-        max_outstanding_splits: splits that may wait to be taken.
-    """
-
-    listing_threads: int = 4
-    split_threads: int = 2
-    max_outstanding_splits: int = 1000
 
 
 class SplitSource:
@@ -82,7 +68,6 @@ class SplitSource:
             client = client.with_listing(MetadataListing(required=True))
         elif source == "listing":
             client = client.with_listing(MetadataListing(enable=False))
-        limits = limits or LoadLimits()
         own = handle.own_filter(self.row_filter)
         self._planner = PartitionPlanner(client, handle.query, own)
         self._registered: MetastorePartitions | None = None
@@ -104,9 +89,7 @@ class SplitSource:
             _HandlePlanner(self._planner, handle, self.row_filter, self._registered),
             options,
             storage=client.storage,
-            listing_threads=limits.listing_threads,
-            split_threads=limits.split_threads,
-            max_outstanding_splits=limits.max_outstanding_splits,
+            limits=limits,
             dynamic_filter=dynamic_filter,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -63,18 +63,34 @@ def without_user_info(text: str) -> str:
     return f"{match[1]}://{text[match.end() :]}"
 
 
-def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
-    """Resolve a path or URI to a prefix for URIs, file system, root path and ``@account`` (abfs; else empty)."""
+class ResolvedPath(NamedTuple):
+    """A path or URI as a file system and a path in it.
+
+    Attributes:
+        prefix: what URIs of the file system's paths begin with: ``file:``, ``s3://`` …
+        filesystem: the file system.
+        root: the path in the file system.
+        account: ``@account`` of an Azure URI, which follows the container; empty for other schemes.
+    """
+
+    prefix: str
+    filesystem: pafs.FileSystem
+    root: str
+    account: str
+
+
+def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
+    """Resolve a path or URI to a file system and a path in it."""
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
     scheme, separator, _ = text.partition(":")
     if not separator or "/" in scheme or len(scheme) < 2:
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/", ""
+        return ResolvedPath("file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/", "")
     scheme = scheme.lower()
     if scheme in ("file", "local"):
         path = text.partition(":")[2]
         path = unquote(_after_authority(text)[1]) if path.startswith("//") else path
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", ""
+        return ResolvedPath("file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", "")
     options = {name: value for name, value in options.items() if name != FOLLOW_LINKS}
     authority, below = _after_authority(text if scheme not in _ARROW_SCHEMES else without_user_info(text))
     if scheme in _ARROW_SCHEMES and not options.get("use_fsspec"):
@@ -82,7 +98,9 @@ def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem
         # abfs: the file system is that of the account, and its paths begin with the container alone.
         container, at, account = authority.rpartition("@")
         bucket = container or account
-        return f"{scheme}://", filesystem, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
+        return ResolvedPath(
+            f"{scheme}://", filesystem, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
+        )
     if scheme == "hdfs":
         try:
             filesystem, path = pafs.FileSystem.from_uri(text)
@@ -91,7 +109,7 @@ def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem
                 f"cannot reach HDFS: {error}", path=text, remedy="set HADOOP_HOME and CLASSPATH"
             ) from without_secrets(error)
         user, at, host = authority.rpartition("@")
-        return f"hdfs://{user.partition(':')[0]}{at}{host}", filesystem, path.rstrip("/"), ""
+        return ResolvedPath(f"hdfs://{user.partition(':')[0]}{at}{host}", filesystem, path.rstrip("/"), "")
     return _fsspec_filesystem(scheme, text, options)
 
 
@@ -114,7 +132,7 @@ def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: 
         raise StorageError(message, path=text) from without_secrets(error, options)
 
 
-def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
+def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> ResolvedPath:
     try:
         import fsspec
     except ImportError as error:
@@ -129,4 +147,4 @@ def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tu
         raise StorageError(message, path=text) from without_secrets(error, options)
     root = root.rstrip("/")
     prefix = text[: text.index("://") + 3] if not root.startswith("/") else f"{scheme}://"
-    return prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, ""
+    return ResolvedPath(prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, "")

@@ -23,6 +23,7 @@ from hudi_hive.errors import (
 from hudi_hive.plan import (
     SPLIT_SCHEMA,
     DynamicFilter,
+    LoadLimits,
     PartitionPlanner,
     Query,
     SplitLoader,
@@ -226,7 +227,9 @@ def test_stages_wait_for_the_consumer(planner, lister):
             given.append(path)
             yield [path]
 
-    loader = SplitLoader(source(), planner, max_batches=2, max_outstanding_splits=30, listing_threads=3)
+    loader = SplitLoader(
+        source(), planner, limits=LoadLimits(max_batches=2, max_outstanding_splits=30, listing_threads=3)
+    )
     with loader:
         # Every thread waits when nothing changes any more; the state is asked for until it stays the same.
         seen = None
@@ -247,9 +250,7 @@ def test_stages_wait_for_the_consumer(planner, lister):
 @pytest.mark.parametrize("limit", [1, 2, 7])
 def test_few_splits_may_wait(planner, limit):
     made = 0
-    with SplitLoader(
-        planner, max_outstanding_splits=limit, max_batches=1, listing_threads=1, split_threads=1
-    ) as loader:
+    with SplitLoader(planner, limits=LoadLimits(1, 1, limit, max_batches=1)) as loader:
         while not loader.finished:
             made += loader.next_batch().num_rows
             progress = loader.progress()
@@ -304,12 +305,12 @@ def test_batches_are_packed_by_weight():
     weights = [100, 30, 30, 40, 60, 50, 5, 100, 100, 1]
     planner = Fixed([weight * MIB for weight in weights])
     options = SplitOptions(1000 * MIB, 100 * MIB, 0.01)
-    with SplitLoader([list(planner.rows)], planner, options, split_threads=1) as loader:
+    with SplitLoader([list(planner.rows)], planner, options, limits=LoadLimits(split_threads=1)) as loader:
         batches = []
         while not loader.finished:
             batches.append(loader.next_batch(100).column("weight").to_pylist())
     assert batches == [[100], [30, 30, 40], [60], [50, 5], [100], [100], [1]]
-    with SplitLoader([list(planner.rows)], planner, options, split_threads=1) as loader:
+    with SplitLoader([list(planner.rows)], planner, options, limits=LoadLimits(split_threads=1)) as loader:
         assert loader.next_batch(1).column("weight").to_pylist() == [100]  # one at least
         assert loader.next_batch(10_000).column("weight").to_pylist() == weights[1:]
 
@@ -320,7 +321,9 @@ def test_whatever_the_quota_all_splits_come(quota):
     planner = Fixed([weight * MIB for weight in weights])
     options = SplitOptions(1000 * MIB, 100 * MIB, 0.01)
     seen = []
-    with SplitLoader(in_batches(planner.rows), planner, options, max_outstanding_splits=40) as loader:
+    with SplitLoader(
+        in_batches(planner.rows), planner, options, limits=LoadLimits(max_outstanding_splits=40)
+    ) as loader:
         while not loader.finished:
             batch = loader.next_batch(quota).column("weight").to_pylist()
             assert len(batch) == 1 or sum(batch) <= quota
@@ -341,7 +344,7 @@ def test_a_batch_that_takes_too_long(planner, lister):
 @pytest.mark.parametrize("wrong", [{"listing_threads": 0}, {"split_threads": 0}, {"max_outstanding_splits": 0}])
 def test_numbers_that_make_no_sense_are_refused(planner, wrong):
     with pytest.raises(InvalidOptionError):
-        SplitLoader(planner, **wrong)
+        SplitLoader(planner, limits=LoadLimits(**wrong))
     with pytest.raises(InvalidOptionError, match="planner"):
         SplitLoader([["a"]])
     with SplitLoader(planner) as loader, pytest.raises(InvalidOptionError, match="quota"):
@@ -398,7 +401,7 @@ def test_the_first_error_is_the_one_that_is_kept(planner, lister, monkeypatch):
 
     monkeypatch.setattr(planner, "plan", broken)
     source = ([path] for path in lister.paths[:2])
-    with SplitLoader(source, planner, listing_threads=2) as loader:
+    with SplitLoader(source, planner, limits=LoadLimits(listing_threads=2)) as loader:
         with pytest.raises(FileVanishedError) as caught:
             drain(loader)
         first = caught.value
@@ -469,7 +472,7 @@ def test_threads_never_leak(planner, lister, when, monkeypatch):
     before = set(threading.enumerate())
     if when == "failed":
         monkeypatch.setattr(planner, "plan", lambda _: 1 / 0)
-    loader = SplitLoader(planner, max_outstanding_splits=10)
+    loader = SplitLoader(planner, limits=LoadLimits(max_outstanding_splits=10))
     started = set(threading.enumerate()) - before
     if when == "finished":
         drain(loader)

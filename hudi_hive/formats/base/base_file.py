@@ -90,18 +90,25 @@ class BaseFile(Protocol):
 
 
 class OpenBaseFile:
-    """Base class of open base files: schema, counters, the stream and its closing."""
+    """Base class of open base files.
+
+    Args:
+        stream: the file, closed by :meth:`close`.
+        path: URI of the file.
+        counters: where reading is counted.
+        schema: Arrow schema of the file.
+    """
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
-        self._stream = stream
-        self._counters = counters
+        self.stream = stream
+        self.counters = counters
         self.path = path
         self.schema = schema
         self._names = set(schema.names)
 
     def close(self) -> None:
         """Close the file."""
-        self._stream.close()
+        self.stream.close()
 
     def __enter__(self) -> Self:
         return self

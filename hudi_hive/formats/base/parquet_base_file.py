@@ -104,18 +104,18 @@ class ParquetBaseFile(OpenBaseFile):
         """Read rows as record batches; see :meth:`BaseFile.batches`."""
         names = self.require_columns(columns)
         groups = self._row_groups_to_read(skip, byte_range)
-        self._counters.add("row_groups_read", len(groups))
-        self._counters.add("row_groups_skipped", self._metadata.num_row_groups - len(groups))
+        self.counters.add("row_groups_read", len(groups))
+        self.counters.add("row_groups_skipped", self._metadata.num_row_groups - len(groups))
         if not names:
             for group in groups:
                 yield empty_columns(self._metadata.row_group(group).num_rows)
             return
         with decoding(self.path):
             indexed = self._repetitive(names, groups)
-            file = self._reader(self._stream, self._metadata, indexed) if indexed else self._file
+            file = self._reader(self.stream, self._metadata, indexed) if indexed else self._file
             lookup = self._lookup(skip, names, groups)
             for group in groups:
-                check_pages(self._stream, self._metadata.row_group(group), names, self.path)
+                check_pages(self.stream, self._metadata.row_group(group), names, self.path)
         schema = pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
 
         # One row group at a time: buffers that were read ahead are kept until the iterator ends.
@@ -218,7 +218,7 @@ class ParquetBaseFile(OpenBaseFile):
     def _inflates_much(self, groups: Sequence[int]) -> bool:
         """Whether pages decompress to so much more than the file that they may repeat long values very often."""
         plain = sum(int(self._metadata.row_group(group).total_byte_size) for group in groups)
-        return plain > _LONG_VALUES and plain > _RARE_INDICES * int(self._stream.size())
+        return plain > _LONG_VALUES and plain > _RARE_INDICES * int(self.stream.size())
 
     def _is_repetitive(self, chunk: Any) -> bool:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
         """Whether nearly all values are dictionary-encoded, and the dictionary is much smaller than the text."""

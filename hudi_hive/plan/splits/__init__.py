@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.plan.splits.dynamic_filter import DynamicFilter
-from hudi_hive.plan.splits.split_loader import LoadProgress, SplitLoader
+from hudi_hive.plan.splits.split_loader import LoadLimits, LoadProgress, SplitLoader
 from hudi_hive.plan.splits.splits import (
     FULL_WEIGHT,
     SPLIT_SCHEMA,
@@ -20,6 +20,7 @@ __all__ = [
     "SPLIT_SCHEMA",
     "DynamicFilter",
     "HudiSplit",
+    "LoadLimits",
     "LoadProgress",
     "SplitLoader",
     "SplitOptions",

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from time import monotonic
 from types import TracebackType
 from typing import Self, TypeVar
@@ -67,6 +67,23 @@ class LoadProgress:
     finished: bool
 
 
+@dataclass(frozen=True, slots=True)
+class LoadLimits:
+    """Limits of the threads that make splits.
+
+    Attributes:
+        listing_threads: threads that plan batches of partitions.
+        split_threads: threads that make splits.
+        max_outstanding_splits: splits that may wait to be taken.
+        max_batches: batches of partitions that may wait to be planned, and plans that may wait to be cut.
+    """
+
+    listing_threads: int = 4
+    split_threads: int = 2
+    max_outstanding_splits: int = 1000
+    max_batches: int = 8
+
+
 class SplitLoader:
     """Makes the splits of a query in threads of its own, which start with the loader; a context manager.
 
@@ -76,9 +93,7 @@ class SplitLoader:
         planner: plans batches; not needed when ``partitions`` is one.
         options: how slices are cut.
         storage: where footers of large files are read, to cut them; without it the planner's own, if it has one.
-        listing_threads, split_threads: threads that plan batches, and that make splits.
-        max_batches: batches of partitions that may wait to be planned, and plans that may wait to be cut.
-        max_outstanding_splits: splits that may wait to be taken.
+        limits: numbers of threads, and of what may wait.
         dynamic_filter: rules out partitions that are not listed yet (those that are by the metadata table's indexes
             of their files, too), and splits that were not taken yet.
 
@@ -86,20 +101,18 @@ class SplitLoader:
         InvalidOptionError: numbers below 1, no planner, or a query of change data.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         partitions: Iterable[list[str]] | PartitionPlanner,
         planner: BatchPlanner | None = None,
         options: SplitOptions | None = None,
         *,
         storage: Storage | None = None,
-        listing_threads: int = 4,
-        split_threads: int = 2,
-        max_batches: int = 8,
-        max_outstanding_splits: int = 1000,
+        limits: LoadLimits | None = None,
         dynamic_filter: DynamicFilter | None = None,
     ) -> None:
-        if min(listing_threads, split_threads, max_batches, max_outstanding_splits) < 1:
+        limits = limits or LoadLimits()
+        if min(astuple(limits)) < 1:
             raise InvalidOptionError("threads, max_batches and max_outstanding_splits must be at least 1")
         source: Iterable[list[str]]
         if isinstance(partitions, PartitionPlanner):
@@ -117,11 +130,9 @@ class SplitLoader:
         if storage is None and isinstance(planner, PartitionPlanner):
             storage = planner.client.storage
         self._planner = planner
-        self._state = _State(
-            planner, options or SplitOptions(), storage, max_batches, max_outstanding_splits, dynamic_filter
-        )
+        self._state = _State(planner, options or SplitOptions(), storage, limits, dynamic_filter)
         self._finalizer = weakref.finalize(self, self._state.cancel)
-        self._threads = self._state.start(source, listing_threads, split_threads)
+        self._threads = self._state.start(source, limits.listing_threads, limits.split_threads)
 
     def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
         """Take splits with a total weight of up to ``quota``, at least one; waits only if there is none.
@@ -198,8 +209,7 @@ class _State:
         planner: BatchPlanner,
         options: SplitOptions,
         storage: Storage | None,
-        max_batches: int,
-        max_splits: int,
+        limits: LoadLimits,
         dynamic: DynamicFilter | None,
     ) -> None:
         self._planner = planner
@@ -210,9 +220,9 @@ class _State:
         self._batches: deque[list[str]] = deque()
         self._plans: deque[ScanPlan] = deque()
         self._ready: deque[_Pile] = deque()
-        self._max_batches = max_batches
-        self._max_splits = max_splits
-        self._low_mark = max_splits // 2
+        self._max_batches = limits.max_batches
+        self._max_splits = limits.max_outstanding_splits
+        self._low_mark = limits.max_outstanding_splits // 2
         self._outstanding = 0
         self._sources = self._listers = self._splitters = 0
         self._received_all = self._stopped = self._cut_short = False
