@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
 from hudi_hive.formats.log import iter_blocks
+from hudi_hive.metadata import MetadataTable
 
 _BLOOM = ("org.apache.hudi.bloomfilter", "hoodie_bloom_filter_type_code")
 
@@ -76,7 +77,7 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _metadata(path: Path) -> dict[str, Any]:
-    table = HudiTable.open(path.parent.parent).metadata
+    table = MetadataTable.open(HudiTable.open(path.parent.parent).client)
     own = table.client
     stats = table.stats()
     ranges = table.raw_stats() if table.has("column_stats") else None

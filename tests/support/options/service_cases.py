@@ -24,7 +24,7 @@ from hudi_hive.write.services import CleanPolicy, compaction_is_due, plan_clean
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.observed import observed
-from tests.support.options.write_cases import make, put, rows
+from tests.support.options.write_cases import LEAN, make, put, rows
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 METASTORE_LOCK = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
@@ -49,7 +49,7 @@ def updated(path: Path, options: Mapping[str, str]) -> Any:
 def saved(path: Path, options: Mapping[str, str]) -> Any:
     """Updates behind a savepoint, with an archival of all but few instants."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     create_savepoint(ServiceContext(HudiTable.open(path).client))
     put(path, options, *_UPDATES)
     return observed(path)
@@ -58,7 +58,7 @@ def saved(path: Path, options: Mapping[str, str]) -> Any:
 def late(path: Path, options: Mapping[str, str]) -> Any:
     """Whether a compaction is due half an hour after the first delta commit."""
     make(path, table_type="MERGE_ON_READ")
-    put(path, {}, rows(), _UPDATES[0])
+    put(path, LEAN, rows(), _UPDATES[0])
     client = HudiTable.open(path).client
     now = instant_to_millis(client.timeline.write_instants()[0].requested, client.config.timezone) + 1_800_000
     return compaction_is_due(client, WriteConfig.of(options, client.config).compaction, now_ms=now)
@@ -67,7 +67,7 @@ def late(path: Path, options: Mapping[str, str]) -> Any:
 def aged(path: Path, options: Mapping[str, str]) -> Any:
     """What a clean would delete an hour after the last of some updates."""
     make(path)
-    put(path, {}, rows(), *_UPDATES)
+    put(path, LEAN, rows(), *_UPDATES)
     client = HudiTable.open(path).client
     now = instant_to_millis(client.timeline.write_instants()[-1].requested, client.config.timezone) + 3_600_000
     plan = plan_clean(client, CleanPolicy.of(options), now_ms=now)
@@ -85,7 +85,7 @@ def inserted(path: Path, options: Mapping[str, str]) -> Any:
 def left_behind(path: Path, options: Mapping[str, str]) -> Any:
     """A write to a table where a writer of another machine has had no heartbeat for 90 seconds."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     client = HudiTable.open(path).client
     instant = "20200101000000000"
     writer = TimelineWriter(client.storage, client.config)
@@ -110,14 +110,14 @@ class _Interleaved(LocalExecutor):
     def map(self, function: Any, tasks: Any) -> Any:
         path, self._path = self._path, None
         if path is not None:
-            put(path, {}, rows(100, 5, p=["c"] * 5))
+            put(path, LEAN, rows(100, 5, p=["c"] * 5))
         return super().map(function, tasks)
 
 
 def interleaved(path: Path, options: Mapping[str, str]) -> Any:
     """A write during which another writer commits to another partition."""
     make(path)
-    put(path, {}, rows(0, 10, p=["a"] * 10))
+    put(path, LEAN, rows(0, 10, p=["a"] * 10))
     client = HudiTable.open(path).client
     LocalWriter(client, options, executor=_Interleaved(path)).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
     return observed(path)
@@ -162,7 +162,7 @@ def in_metastore(path: Path, options: Mapping[str, str]) -> Any:
     make(path / "table")
     with FakeMetastore(path / "metastore") as server:
         given = {name: text.replace("{uri}", server.uri) for name, text in options.items()}
-        lock = table_lock(given, Storage(path / "table"), metastore=MetastoreLock.of)
+        lock = table_lock(given, Storage(path / "table"), metastore=MetastoreLock.connect)
         with lock:
             provider = lock.provider
             return provider.holder(), getattr(provider, "heartbeat_ms", None)
@@ -171,7 +171,8 @@ def in_metastore(path: Path, options: Mapping[str, str]) -> Any:
 def _case(option: Option[Any], value: str, scenario: Scenario, **beside: str) -> Case:
     constants = {**vars(services), **vars(locks), **vars(write)}
     face = Face.LOCK if Face.LOCK in option.faces else Face.WRITE
-    return Case(option, face, scenario, value, {constants[name].name: text for name, text in beside.items()})
+    named = {constants[name].name: text for name, text in beside.items()}
+    return Case(option, face, scenario, value, {**LEAN, **named})
 
 
 _NOW = {"COMPACT_INLINE": "true", "COMPACT_AFTER_COMMITS": "3"}

@@ -20,7 +20,7 @@ from hudi_hive.options import Face, Option, metastore, sync, table, write
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from tests.support.options.cases import Case, Scenario
-from tests.support.options.write_cases import make, put, rows
+from tests.support.options.write_cases import LEAN, make, put, rows
 
 _VOLATILE = {"transient_lastDdlTime", "last_commit_time_sync", "last_commit_completion_time_sync"}
 
@@ -67,14 +67,14 @@ def _synced(prepare: Callable[[Path], None], change: Callable[[Path], None] | No
     return scenario
 
 
-def _copy_on_write(path: Path) -> None:
+def _copy_on_write(path: Path, options: Mapping[str, str] = LEAN) -> None:
     make(path, database="default")
-    put(path, {}, rows(0, 20), rows(20, 20, p=["a%20b"] * 20))
+    put(path, options, rows(0, 4), rows(20, 4, p=["a%20b"] * 4))
 
 
 def _merge_on_read(path: Path) -> None:
     make(path, table_type="MERGE_ON_READ")
-    put(path, {}, rows(0, 20))
+    put(path, LEAN, rows(0, 20))
 
 
 def _with_times(path: Path) -> None:
@@ -84,22 +84,22 @@ def _with_times(path: Path) -> None:
     fields.append({"name": "at", "type": ["null", time], "default": None})
     make(path, create_schema={"type": "record", "name": "row", "fields": fields})
     columns = {"at": pa.array([0] * 4, pa.timestamp("us", "UTC"))}
-    put(path, {}, rows(0, 4, **columns))
+    put(path, LEAN, rows(0, 4, **columns))
 
 
 def _with_stray_folder(path: Path) -> None:
-    _copy_on_write(path)
+    _copy_on_write(path, {})
     (path / "stray").mkdir()
     for name in (".hoodie_partition_metadata", next((path / "a").glob("*.parquet")).name):
         shutil.copy(path / "a" / name, path / "stray" / name)
 
 
 def _more(path: Path) -> None:
-    put(path, {}, rows(0, 6, ts=[9] * 6))
+    put(path, LEAN, rows(0, 6, ts=[9] * 6))
 
 
 def _new_column(path: Path) -> None:
-    put(path, {}, rows(0, 5, more=[1] * 5))
+    put(path, LEAN, rows(0, 5, more=[1] * 5))
 
 
 ONCE = _SYNC = _synced(_copy_on_write)
@@ -135,6 +135,7 @@ def _sql_server() -> Iterator[tuple[int, list[bytes]]]:
                 connection, _ = listener.accept()
             except OSError:
                 return
+            connection.settimeout(5)
             with connection:
                 data = b""
                 while data.count(b"\0hive") < 1 and (more := connection.recv(4096)):
@@ -146,7 +147,8 @@ def _sql_server() -> Iterator[tuple[int, list[bytes]]]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield listener.getsockname()[1], received
-    thread.join(10)
+        socket.create_connection(listener.getsockname()).close()  # wakes a thread that nobody has called
+        thread.join(10)
 
 
 def logged_in(folder: Path, options: Mapping[str, str]) -> Any:

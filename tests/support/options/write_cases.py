@@ -18,7 +18,8 @@ from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.observed import observed
 
-KEY = {write.OPERATION.name: "upsert"}
+LEAN = {write.METADATA_ENABLE.name: "false"}
+"""Without a metadata table, which costs most of a small write."""
 
 
 def rows(first: int = 0, count: int = 40, **columns: Any) -> pa.Table:
@@ -87,7 +88,7 @@ def twice_in_a_batch(path: Path, options: Mapping[str, str]) -> Any:
 def deleted_twice(path: Path, options: Mapping[str, str]) -> Any:
     """A delete that names each key twice."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     put(path, options, pa.concat_tables([rows(0, 10), rows(0, 10)]), operation="delete")
     return observed(path)
 
@@ -95,7 +96,7 @@ def deleted_twice(path: Path, options: Mapping[str, str]) -> Any:
 def without_a_column(path: Path, options: Mapping[str, str]) -> Any:
     """A second batch that lacks a column."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     put(path, options, rows().drop_columns(["name"]))
     return observed(path)
 
@@ -103,7 +104,7 @@ def without_a_column(path: Path, options: Mapping[str, str]) -> Any:
 def partitions_deleted(path: Path, options: Mapping[str, str]) -> Any:
     """The deletion of the partitions that the options name."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     writer = LocalWriter(HudiTable.open(path).client, {**options, write.OPERATION.name: "delete_partition"})
     writer.delete_partitions(writer.config.rows.partitions_to_delete)
     return observed(path)
@@ -112,7 +113,7 @@ def partitions_deleted(path: Path, options: Mapping[str, str]) -> Any:
 def overwritten(path: Path, options: Mapping[str, str]) -> Any:
     """A second batch of one partition that overwrites."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     put(path, options, rows(0, 3, p=["a"] * 3), operation="insert_overwrite")
     return observed(path)
 
@@ -127,7 +128,7 @@ def moved(path: Path, options: Mapping[str, str]) -> Any:
 def evolved(path: Path, options: Mapping[str, str]) -> Any:
     """A write to a table whose columns have ids."""
     make(path)
-    put(path, {}, rows())
+    put(path, LEAN, rows())
     HudiTable.open(path).update_schema().rename("name", "title").commit()
     put(path, options, rows(0, 5).rename_columns(["id", "title", "p", "ts"]))
     return observed(path)
@@ -161,7 +162,10 @@ def sync_follows(path: Path, options: Mapping[str, str]) -> Any:
 
 
 def _case(option: Option[Any], value: str, scenario: Scenario = two_batches, **beside: str) -> Case:
-    return Case(option, Face.WRITE, scenario, value, _named(beside))
+    named = _named(beside)
+    of_metadata = {one.name for one in write.METADATA_OPTIONS}
+    lean = {} if option.name in of_metadata or of_metadata & named.keys() else LEAN
+    return Case(option, Face.WRITE, scenario, value, {**lean, **named})
 
 
 def _named(beside: Mapping[str, str]) -> dict[str, str]:
@@ -187,7 +191,7 @@ _PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
 
 def _timed(place: int, value: str, beside: Mapping[str, str], field: str = "day") -> Case:
     named = _named({**_TIMED, "PARTITION_FIELDS": field})
-    return Case(table.TIME_FORMATS[place], Face.WRITE, new_table, value, {**named, **beside})
+    return Case(table.TIME_FORMATS[place], Face.WRITE, new_table, value, {**LEAN, **named, **beside})
 
 
 TABLE_CASES = (
@@ -225,7 +229,7 @@ TABLE_CASES = (
     _timed(6, "Asia/Tokyo", _EPOCH),
     _timed(7, "Asia/Tokyo", _EPOCH),
     *(
-        Case(option, Face.WRITE, new_table, value, _named(_PARTED) | {other.name: text})
+        Case(option, Face.WRITE, new_table, value, LEAN | _named(_PARTED) | {other.name: text})
         for option, value, other, text in (
             (table.DELETE_FIELD, "gone", table.DELETE_MARKER, "D"),
             (table.DELETE_MARKER, "D", table.DELETE_FIELD, "gone"),
@@ -249,7 +253,7 @@ ROW_CASES = (
     _case(write.NULL_FOR_MISSING_COLUMNS, "false", without_a_column),
     _case(write.RECONCILE_SCHEMA, "true", without_a_column, NULL_FOR_MISSING_COLUMNS="false"),
     _case(write.SCHEMA_ON_READ, "false", evolved),
-    Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {"note.a": "b"}),
+    Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {**LEAN, "note.a": "b"}),
     Case(sync.ENABLE, Face.WRITE, sync_follows, "true"),
     Case(sync.META_SYNC_ENABLE, Face.WRITE, sync_follows, "true"),
 )
@@ -260,7 +264,7 @@ FILE_CASES = (
     _case(write.RECORD_SIZE_ESTIMATE, "100000", many_rows, **_BIG),
     _case(write.INSERT_SPLIT_SIZE, "500", many_rows, **_SPLIT),
     _case(write.INSERT_AUTO_SPLIT, "false", many_rows, **_INSERT, INSERT_SPLIT_SIZE="500"),
-    _case(write.RECORD_SIZE_THRESHOLD, "0", many_rows, **_INSERT, MAX_FILE_SIZE="600000", SMALL_FILE_LIMIT="500000"),
+    _case(write.RECORD_SIZE_THRESHOLD, "0", **_INSERT, MAX_FILE_SIZE="600000", RECORD_SIZE_ESTIMATE="100000"),
     _case(write.BLOCK_SIZE, "20000", many_rows),
     _case(write.PAGE_SIZE, "1000", many_rows, **_PLAIN),
     _case(write.DICTIONARY, "false"),
