@@ -22,7 +22,7 @@ from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, FileStyle, WriteContext
-from hudi_hive.write.index import IndexOptions, with_ordering
+from hudi_hive.write.index import KEYS_SCHEMA, IndexOptions, with_ordering
 from hudi_hive.write.options import Operation, WriteConfig
 from hudi_hive.write.records.carried_keys import carried_files, names_records
 from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
@@ -100,7 +100,7 @@ class KeyedRecords:
         gone = pa.array(np.ones(count, np.bool_)) if deleted else self.marked()
         numbers = pa.array(np.arange(count, dtype=np.int64))
         columns = [self.rows.column(RECORD_KEY), self.rows.column(PARTITION_PATH), numbers, gone]
-        keys = pa.table(columns, names=["key", "partition", "row", "deleted"])
+        keys = pa.table(columns, names=[*KEYS_SCHEMA.names, "deleted"])
         return keys if deleted else with_ordering(keys, self.rows, self.spec)
 
 
