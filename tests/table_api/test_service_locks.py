@@ -266,7 +266,7 @@ def test_a_service_waits_for_the_lock_of_another_process_and_is_refused(name, ta
 
     client = MetaClient.load(path)
     all_options = {**options, **dict(case.options), **PATIENT}
-    lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of, sleep=sleep)
+    lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect, sleep=sleep)
     holder.take()
     case.service(TableServices(ServiceContext(client, all_options, lock=lambda: lock)), points)
     assert waits
@@ -280,7 +280,7 @@ def test_inline_services_wait_for_the_lock_and_report_that_they_did_not_get_it(t
     inline = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
     inline |= {"hoodie.clustering.inline": "true", "hoodie.clustering.inline.max.commits": "1"}
     given = {**options, **dict(RETAIN_ONE), **inline, **IMPATIENT}
-    lock = table_lock(given, client.storage, metastore=MetastoreLock.of)
+    lock = table_lock(given, client.storage, metastore=MetastoreLock.connect)
     holder.take()
     try:
         report = run_inline_services(ServiceContext(client, given, lock=lambda: lock))

@@ -17,7 +17,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.write.coordination import table_lock
 
 options = json.loads(sys.argv[2])
-lock = table_lock(options, Storage(sys.argv[1]), metastore=MetastoreLock.of)
+lock = table_lock(options, Storage(sys.argv[1]), metastore=MetastoreLock.connect)
 # With a provider this process holds that lock alone, so that the folder's does not stand in for it.
 one = lock.provider if options else lock
 for line in sys.stdin:
