@@ -23,7 +23,7 @@ from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec, Order
 
 _DELETING_OPERATIONS = ("D", "-U")
-_NO_KEYS = pa.array([], pa.string())
+_NO_KEYS = pa.nulls(0, pa.string())  # an array of a list would load pandas
 _NO_FLAGS = np.zeros(0, np.bool_)
 
 
