@@ -83,12 +83,12 @@ def _unescape(text: str, path: str | None) -> str:
         return text
 
     def replace(match: re.Match[str]) -> str:
-        found = match.group(1)
-        if found.startswith("u"):
-            if len(found) != 5:
+        escaped = match.group(1)
+        if escaped.startswith("u"):
+            if len(escaped) != 5:
                 raise InvalidPropertiesError("malformed \\u escape in properties", path=path)
-            return chr(int(found[1:], 16))
-        return _SIMPLE_ESCAPES.get(found, found)
+            return chr(int(escaped[1:], 16))
+        return _SIMPLE_ESCAPES.get(escaped, escaped)
 
     result = _ESCAPE.sub(replace, text)
     if any("\ud800" <= character <= "\udfff" for character in result):

@@ -227,11 +227,11 @@ def _plain(node: PlainNode, array: pa.Array, path: str) -> list[_Part]:
 
 
 def _enum(node: EnumNode, array: pa.Array, path: str) -> _Cells:
-    found = pc.index_in(array, value_set=pa.array(node.symbols, pa.string()))
-    if found.null_count > array.null_count:
-        wrong = array.filter(pc.and_(pc.is_null(found), pc.is_valid(array)))[0].as_py()
+    symbol_numbers = pc.index_in(array, value_set=pa.array(node.symbols, pa.string()))
+    if symbol_numbers.null_count > array.null_count:
+        wrong = array.filter(pc.and_(pc.is_null(symbol_numbers), pc.is_valid(array)))[0].as_py()
         raise SchemaError(f"column {path!r} has the word {wrong!r}, which its Avro enum has not")
-    return _varints(_raw(found, np.int32))
+    return _varints(_raw(symbol_numbers, np.int32))
 
 
 def _fixed(node: FixedNode, array: pa.Array) -> _Part:

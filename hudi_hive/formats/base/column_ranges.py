@@ -168,16 +168,16 @@ def _add(seen: _Seen, array: pa.Array) -> None:
     if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
         seen.unknown = True
         return
-    found = pc.min_max(array)
-    seen.bounds.append(pa.array([found["min"], found["max"]], array.type))
+    least_and_greatest = pc.min_max(array)
+    seen.bounds.append(pa.array([least_and_greatest["min"], least_and_greatest["max"]], array.type))
 
 
 def _bounds(seen: _Seen) -> tuple[object, object]:
     if seen.unknown or not seen.bounds:
         return None, None
     arrays = pa.concat_arrays([pc.cast(array, seen.kind) for array in seen.bounds])
-    found = pc.min_max(arrays)
-    pair = pa.array([found["min"], found["max"]], seen.kind)
+    least_and_greatest = pc.min_max(arrays)
+    pair = pa.array([least_and_greatest["min"], least_and_greatest["max"]], seen.kind)
     kind = WRAPPERS[seen.wrapper]
     if pa.types.is_decimal(seen.kind) and seen.wrapper == "BytesWrapper":
         return _unscaled(pair[0].as_py()), _unscaled(pair[1].as_py())

@@ -146,10 +146,10 @@ class BloomFilter:
             hashes: what :func:`key_hashes` gives: a line per key, with at least as many columns as the filter's hashes.
         """
         places = np.abs(np.fmod(hashes[:, : self.hashes], self.bits))
-        found = np.zeros(len(hashes), np.bool_)
+        matches = np.zeros(len(hashes), np.bool_)
         for row in self.rows:
-            found |= np.all((row[places >> 3] >> (places & 7).astype(np.uint8)) & 1, axis=1)
-        return found
+            matches |= np.all((row[places >> 3] >> (places & 7).astype(np.uint8)) & 1, axis=1)
+        return matches
 
 
 def _prefix(data: bytes, position: int, path: str) -> tuple[int, int]:

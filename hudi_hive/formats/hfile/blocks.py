@@ -185,7 +185,7 @@ def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
     view = memoryview(data).cast("B")
     position = 0
     parts: list[bytes] = []
-    made = 0
+    inflated = 0
     due = 0  # bytes that the chunks of the current frame have still to give
     while position < len(view):
         if position + _INT.size > len(view):
@@ -193,7 +193,7 @@ def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
         number = int(_INT.unpack_from(view, position)[0])
         position += _INT.size
         if due == 0:
-            if not 0 <= number <= size - made:
+            if not 0 <= number <= size - inflated:
                 return None
             due = number
             continue
@@ -205,8 +205,8 @@ def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
         position += number
         parts.append(chunk)
         due -= len(chunk)
-        made += len(chunk)
-    return pa.py_buffer(b"".join(parts)) if made == size and due == 0 else None
+        inflated += len(chunk)
+    return pa.py_buffer(b"".join(parts)) if inflated == size and due == 0 else None
 
 
 def _chunk(data: pa.Buffer, most: int, codec: str) -> bytes | None:

@@ -128,11 +128,11 @@ class HFileReader:
         Raises:
             CorruptFileError: the block does not follow the format.
         """
-        wanted = name.encode()
-        if wanted not in self._metas.keys:
+        block_name = name.encode()
+        if block_name not in self._metas.keys:
             return None
         self._left_to_inflate = self._most_inflated
-        offset, size = self._metas.locations[self._metas.keys.index(wanted)]
+        offset, size = self._metas.locations[self._metas.keys.index(block_name)]
         return bytes(self._block(self._read(offset, size), blocks.META).content)
 
     # -- entries -------------------------------------------------------------------------------------------------------

@@ -171,14 +171,14 @@ class ConstantColumns:
         if not data:
             return b""
         bounds = [0, *accumulate(map(len, parts))]
-        made = [self._begin(data)]
-        start, end = len(made[0]), len(data)
+        parts_out = [self._begin(data)]
+        start, end = len(parts_out[0]), len(data)
         found: list[tuple[int, int, int]] = []
         while end > start:
             found.append((*self._last_stripe(data, bounds, end), end))
             end = found[-1][0]
-        made.extend(self._stripe(data[first:last], footer - first) for first, footer, last in reversed(found))
-        return b"".join(made)
+        parts_out.extend(self._stripe(data[first:last], footer - first) for first, footer, last in reversed(found))
+        return b"".join(parts_out)
 
     def finish(self, parts: Sequence[bytes]) -> bytes:
         """Rewrite the last stripes and the file's tail; see :meth:`add`."""

@@ -32,8 +32,8 @@ def _shown(array: pa.Array) -> pa.Array:
         entries = _shown(lists.flatten())
         return pa.MapArray.from_arrays(list_offsets(lists), entries.field(0), entries.field(1), type=kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        made = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
-        return made.from_arrays(list_offsets(array), _shown(array.flatten()), type=kind)
+        list_array = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
+        return list_array.from_arrays(list_offsets(array), _shown(array.flatten()), type=kind)
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 
 

@@ -48,9 +48,9 @@ def index_definitions(client: MetaClient) -> tuple[IndexDefinition, ...]:
     Raises:
         CorruptFileError: the file is not what it should be.
     """
-    told = client.config.properties.get(_PATH_PROPERTY, "").strip()
+    configured_path = client.config.properties.get(_PATH_PROPERTY, "").strip()
     # Some releases write the whole path; tables get moved, so only what lies below the table's own folder counts.
-    path = told[told.rindex(".hoodie/") :] if ".hoodie/" in told else _DEFAULT_PATH
+    path = configured_path[configured_path.rindex(".hoodie/") :] if ".hoodie/" in configured_path else _DEFAULT_PATH
     uri = client.storage.uri(path)
     try:
         data = client.storage.read_bytes(path)

@@ -119,10 +119,10 @@ class FileGroup:
         Raises:
             CorruptFileError: a block is missing in its file, or holds records of another partition.
         """
-        held = log_records.seen  # with the blocks that a log compaction or a later copy stands for
+        blocks_seen = log_records.seen  # with the blocks that a log compaction or a later copy stands for
         for name in self._log_files:
             instant = name.partition(".log.")[0].rpartition("_")[2]
-            if instant != self._base_instant and instant in self._valid and (name, instant) not in held:
+            if instant != self._base_instant and instant in self._valid and (name, instant) not in blocks_seen:
                 raise CorruptFileError(
                     f"the log file of the metadata table holds no block of {instant}",
                     path=self._storage.uri(f"{self._partition}/{name}"),
@@ -130,8 +130,8 @@ class FileGroup:
                 )
         if self._partition == _FILES:
             self._refuse_records_of_other_partitions(log_records)
-        files, instants = {name for name, _ in held}, {instant for _, instant in held}
-        odd = [name for name in self._log_files if name not in files] or _of_one_instant(held)
+        files, instants = {name for name, _ in blocks_seen}, {instant for _, instant in blocks_seen}
+        odd = [name for name in self._log_files if name not in files] or _of_one_instant(blocks_seen)
         missing: Collection[str] = ()
         if self._partition == _FILES:
             # A write puts a record there, unless it changed no file (a change of the schema, an empty commit).

@@ -123,6 +123,6 @@ def missing_write(data: Timeline, metadata: Timeline) -> Instant | None:
         since = min(instant.requested[:_LENGTH] for instant in own)
     else:
         since = min(instant.completed or instant.requested for instant in own)
-    known = {instant.requested for instant in own}
-    late = [i for i in data.write_instants() if i.requested > since and i.requested not in known]
+    own_times = {instant.requested for instant in own}
+    late = [i for i in data.write_instants() if i.requested > since and i.requested not in own_times]
     return late[0] if late else None

@@ -117,18 +117,18 @@ class MetadataLister:
 
     def partitions(self) -> list[str]:
         """All partitions: one look-up."""
-        found = self._ask(lambda table: table.partitions())
-        return found if found is not None else self._listed.partitions()
+        answer = self._ask(lambda table: table.partitions())
+        return answer if answer is not None else self._listed.partitions()
 
     def partition_batches(self) -> Iterator[list[str]]:
         """All partitions: one look-up."""
-        found = self._ask(lambda table: table.partitions())
-        return in_batches(found) if found is not None else self._listed.partition_batches()
+        answer = self._ask(lambda table: table.partitions())
+        return in_batches(answer) if answer is not None else self._listed.partition_batches()
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions: one look-up for all of them."""
-        found = self._ask(lambda table: table.files_table(partitions))
-        return found if found is not None else self._listed.files(partitions)
+        answer = self._ask(lambda table: table.files_table(partitions))
+        return answer if answer is not None else self._listed.files(partitions)
 
     @property
     def _listed(self) -> _Listed:
@@ -200,9 +200,9 @@ class ValidatingLister:
     ) -> None:
         try:
             table = MetadataTable.open(self._client, metrics=self._metrics)
-            known = ask(table)
+            answer = ask(table)
             if files is None:
-                report = compare_listings(self._client, partitions, None, known or [], None)
+                report = compare_listings(self._client, partitions, None, answer or [], None)
             else:
                 report = compare_listings(self._client, partitions, files, partitions, table.files_table(partitions))
         except HudiHiveError as error:

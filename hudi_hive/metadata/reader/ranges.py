@@ -70,7 +70,7 @@ def _widen(table: pa.Table) -> pa.Table:
     types = pc.binary_join_element_wise(
         pc.fill_null(table.column("value_type"), 0).cast(pa.string()), pc.fill_null(table.column("type_info"), ""), " "
     )
-    held = pa.array(np.zeros(count, np.bool_))
+    present = pa.array(np.zeros(count, np.bool_))
     for side in ("min", "max"):
         bounds = table.column(side).combine_chunks()
         place = pa.nulls(count, pa.int8())
@@ -83,26 +83,26 @@ def _widen(table: pa.Table) -> pa.Table:
                 place = pc.if_else(ordered, pa.scalar(number, pa.int8()), place)
         columns[f"{side}.known"] = pc.or_(pc.is_valid(place), nothing)
         columns[f"{side}.kinds"] = place
-        held = pc.or_(held, pc.is_valid(place))
-    columns["types"] = pc.if_else(held, types, pa.scalar(None, pa.string()))
+        present = pc.or_(present, pc.is_valid(place))
+    columns["types"] = pc.if_else(present, types, pa.scalar(None, pa.string()))
     for name in (*_SUMS, "file_name", "column"):
         columns[name] = table.column(name)
     for name in ("value_type", "type_info"):
-        columns[name] = pc.if_else(held, table.column(name), pa.scalar(None, STATS_SCHEMA.field(name).type))
-    wanted = [(f"{side}.{name}", side) for side in ("min", "max") for name in WRAPPERS]
-    wanted += [(f"{side}.known", "min") for side in ("min", "max")]
-    wanted += [(name, "count_distinct") for name in ("min.kinds", "max.kinds", "types")]
-    wanted += [(name, "sum") for name in _SUMS]
-    wanted += [(name, "last") for name in ("file_name", "column", "value_type", "type_info")]
-    grouped = pa.table(columns).group_by("key", use_threads=False).aggregate(wanted)
+        columns[name] = pc.if_else(present, table.column(name), pa.scalar(None, STATS_SCHEMA.field(name).type))
+    aggregates = [(f"{side}.{name}", side) for side in ("min", "max") for name in WRAPPERS]
+    aggregates += [(f"{side}.known", "min") for side in ("min", "max")]
+    aggregates += [(name, "count_distinct") for name in ("min.kinds", "max.kinds", "types")]
+    aggregates += [(name, "sum") for name in _SUMS]
+    aggregates += [(name, "last") for name in ("file_name", "column", "value_type", "type_info")]
+    grouped = pa.table(columns).group_by("key", use_threads=False).aggregate(aggregates)
     one_type = pc.less_equal(grouped.column("types_count_distinct"), 1)
     result = {"key": grouped.column("key")}
     for side in ("min", "max"):
         fields = [grouped.column(f"{side}.{name}_{side}").combine_chunks() for name in WRAPPERS]
         bounds = pa.StructArray.from_arrays(fields, fields=list(WRAPPED))
         one_kind = pc.less_equal(grouped.column(f"{side}.kinds_count_distinct"), 1)
-        known = pc.and_(grouped.column(f"{side}.known_min"), pc.and_(one_kind, one_type))
-        result[side] = pc.if_else(known, bounds, pa.scalar(None, WRAPPED))
+        one_form = pc.and_(grouped.column(f"{side}.known_min"), pc.and_(one_kind, one_type))
+        result[side] = pc.if_else(one_form, bounds, pa.scalar(None, WRAPPED))
     for name in _SUMS:
         result[name] = grouped.column(f"{name}_sum")
     for name in ("file_name", "column", "value_type", "type_info"):
@@ -181,12 +181,12 @@ def typed_bounds(
     ordinals = np.asarray(pc.fill_null(types, 0).to_numpy(zero_copy_only=False), np.int64)
     texts = pc.fill_null(infos, "").to_numpy(zero_copy_only=False)
     for wrapper in WRAPPERS:
-        held = pc.struct_field(values, wrapper)
-        if held.null_count == rows:
+        present = pc.struct_field(values, wrapper)
+        if present.null_count == rows:
             continue
         for ordinal, info in sorted(set(zip(ordinals.tolist(), texts.tolist(), strict=True))):
             mask = pa.array((ordinals == ordinal) & (texts == info))
-            chosen = pc.if_else(mask, held, pa.scalar(None, held.type))
+            chosen = pc.if_else(mask, present, pa.scalar(None, present.type))
             try:
                 converted = _convert(wrapper, chosen, ordinal, info, kind, mixed)
             except pa.ArrowInvalid:

@@ -167,8 +167,8 @@ def _entries(groups: list[GroupRecords], keys: pa.ChunkedArray, kind: pa.DataTyp
     """File lists: of each key the live entries."""
     entries = merge_entries(groups)
     order = pc.index_in(entries.column("key"), value_set=keys.combine_chunks()).combine_chunks()
-    known = pc.is_valid(order)
-    entries, order = entries.filter(known), order.filter(known)
+    has_record = pc.is_valid(order)
+    entries, order = entries.filter(has_record), order.filter(has_record)
     sort = pc.sort_indices(order)
     entries = entries.take(sort).combine_chunks()
     counts = np.bincount(order.to_numpy(), minlength=len(keys))

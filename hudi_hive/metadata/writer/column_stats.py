@@ -226,9 +226,9 @@ def _values(bounds: pa.Array, column: IndexedColumn) -> pa.Array:
         return _decimal_values(bounds, column)
     result = pa.nulls(len(bounds), kind)
     for name in _SOURCES.get(column.wrapper, (column.wrapper,)):
-        found = pc.struct_field(bounds, name)
-        if found.null_count < len(found):
-            result = pc.coalesce(result, found.cast(kind))
+        field_values = pc.struct_field(bounds, name)
+        if field_values.null_count < len(field_values):
+            result = pc.coalesce(result, field_values.cast(kind))
     if pa.types.is_floating(kind):  # behind a NaN there may be any number
         result = pc.if_else(pc.fill_null(pc.is_nan(result), False), pa.scalar(None, kind), result)
     return result
@@ -287,8 +287,8 @@ def _widened(table: pa.Table, column: IndexedColumn) -> pa.Table:
         # Bytes of unscaled decimals are not in the order of their values.
         bounds[side] = decimals_of_bytes(values, column.info or "") if decimal else values
     bounds.update({name: table.column(name) for name in numbers})
-    wanted = [("min", "min"), ("max", "max"), *((name, "sum") for name in numbers)]
-    grouped = pa.table(bounds).group_by("partition", use_threads=False).aggregate(wanted)
+    aggregates = [("min", "min"), ("max", "max"), *((name, "sum") for name in numbers)]
+    grouped = pa.table(bounds).group_by("partition", use_threads=False).aggregate(aggregates)
     widened = {name: grouped.column(f"{name}_sum") for name in numbers}
     for side in ("min", "max"):
         values = grouped.column(f"{side}_{side}").combine_chunks()

@@ -232,8 +232,8 @@ def unscaled(values: pa.Array) -> pa.Array:
     # A leading byte may go where it only repeats the sign, and the byte behind it begins with the sign's bit.
     filler = (digits[:, :-1] == sign[:, None]) & ((digits[:, 1:] >= 0x80) == (sign[:, None] == 0xFF))
     dropped = np.cumprod(filler, axis=1).sum(axis=1)
-    kept = np.arange(16)[None, :] >= dropped[:, None]
-    return _binary(digits[kept], 16 - dropped, pc.is_valid(values))
+    used_bytes = np.arange(16)[None, :] >= dropped[:, None]
+    return _binary(digits[used_bytes], 16 - dropped, pc.is_valid(values))
 
 
 # -- binary columns ------------------------------------------------------------------------------------------------
@@ -258,8 +258,8 @@ def _varints(values: Longs) -> pa.Array:
                 break
             groups[more, at - 1] |= 128
             lengths += more
-    kept = np.arange(10)[None, :] < lengths[:, None]
-    return _binary(groups[kept], lengths)
+    used_bytes = np.arange(10)[None, :] < lengths[:, None]
+    return _binary(groups[used_bytes], lengths)
 
 
 def _texts(values: pa.Array) -> pa.Array:
@@ -282,8 +282,8 @@ def _booleans(values: pa.Array) -> pa.Array:
 
 
 def _longs(values: pa.Array) -> Longs:
-    found: Longs = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Longs = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
 
 
 def _binary(data: npt.NDArray[np.uint8], lengths: npt.NDArray[Any], valid: pa.Array | None = None) -> pa.Array:

@@ -185,7 +185,7 @@ class MetadataWriter:
             )
         self._client = self._client.reload()
         missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
-        made: list[str] = []
+        made_partitions: list[str] = []
         for name in missing:
             self._client = self._client.reload()
             store = init.make_own_table(self._client) if name == FILES else MetadataStore(self._client)
@@ -201,9 +201,9 @@ class MetadataWriter:
                 init.define_index(self._client, name, [column.name for column in columns])
                 store.data = self._client.reload()
             init.make_partition(store, name, groups, records_of_groups)
-            made.append(name)
+            made_partitions.append(name)
         self._client = self._client.reload()
-        return tuple(made)
+        return tuple(made_partitions)
 
     def _groups(self, partition: str, count: int) -> int:
         """File groups of a partition that begins with so many records; their number stays."""
@@ -370,11 +370,11 @@ class MetadataWriter:
         store = self._repaired()
         if store is None:
             return
-        found = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
-        if found and _is_merged(store, found[0].completed or target):
+        matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
+        if matching and _is_merged(store, matching[0].completed or target):
             self._take_out_of_merged(store, instant, target, changes)
             return
-        for done in found:
+        for done in matching:
             store.remove(done, instant)
         if changes is not None and changes.files_added.num_rows:
             self._append(store, _free(store, instant), MetadataChanges(files_added=changes.files_added))
@@ -478,5 +478,5 @@ def _is_partitioned_index(client: MetaClient) -> bool:
     """Whether the record index is kept for each partition of the table by itself."""
     if client.config.version < 9:
         return False
-    found = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
-    return found is not None and parse_boolean(found.options.get("isPartitioned", "")) is True
+    definition = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
+    return definition is not None and parse_boolean(definition.options.get("isPartitioned", "")) is True

@@ -184,8 +184,8 @@ def _changes(client: MetaClient, commits: CommitRange, instant: Any) -> Iterator
         seen.add(group)
         previous = stat["prev_commit"] not in (None, "", "null")
         base = not name.startswith(".")
-        told = sorted((path.rpartition("/")[2], size) for path, size in stat["cdc_stats"] or [])
-        listed, sizes = [name for name, _ in told], [size for _, size in told]
+        change_files = sorted((path.rpartition("/")[2], size) for path, size in stat["cdc_stats"] or [])
+        listed, sizes = [name for name, _ in change_files], [size for _, size in change_files]
         if listed:
             case = Case.LISTED
         elif base and previous and not stat["num_writes"] and stat["num_deletes"]:

@@ -143,8 +143,8 @@ def range_time(client: MetaClient, instant: Instant, by_transition: bool = False
     if timeline.layout == 1:
         return instant.requested
     # A commit that an upgrade took over from layout 1 has no completion time in its name.
-    known = timeline.completion_times(pa.array([instant.requested], pa.string()))[0].as_py()
-    return str(instant.completed or known or instant.requested)
+    completion_time = timeline.completion_times(pa.array([instant.requested], pa.string()))[0].as_py()
+    return str(instant.completed or completion_time or instant.requested)
 
 
 def _reaches_archive(timeline: Timeline, begin: str) -> bool:

@@ -99,10 +99,10 @@ class PartitionPlanner:
         if self._builder is None or self._builder.query.as_of is not None or not client.config.is_partitioned:
             yield from in_batches(self.partitions())
         elif client.timeline.write_instants():
-            for found in client.lister.partition_batches():
-                kept = prune_partitions(client, found, self.row_filter)
-                if kept:
-                    yield kept
+            for paths in client.lister.partition_batches():
+                partitions_left = prune_partitions(client, paths, self.row_filter)
+                if partitions_left:
+                    yield partitions_left
 
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
         """The partitions, in their order, that may hold rows passing another filter, judged by their paths.
@@ -174,9 +174,9 @@ class PartitionPlanner:
         with self._client.counters.measure() as cost:
             builder.requested_partitions = partitions
             if self._client.timeline.write_instants():
-                kept = list(partitions) if pruned else builder.snapshot_partitions()
-                if kept:
-                    builder.slices_of(kept)
+                partitions_left = list(partitions) if pruned else builder.snapshot_partitions()
+                if partitions_left:
+                    builder.slices_of(partitions_left)
         return builder.finish(cost)
 
     def _fresh(self) -> PlanBuilder:

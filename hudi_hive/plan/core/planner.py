@@ -207,10 +207,10 @@ class PlanBuilder:
         client = self.client
         if self.requested_partitions is not None:
             return self._prune(sorted(set(self.requested_partitions)))
-        known = self._partitions()
+        partitions_of_table = self._partitions()
         if self.query.as_of is not None and client.config.is_partitioned:
-            known = sorted({*known, *partitions_cleaned(client)})
-        return self._prune(known)
+            partitions_of_table = sorted({*partitions_of_table, *partitions_cleaned(client)})
+        return self._prune(partitions_of_table)
 
     def refuse_lost_partitions(self) -> None:
         """Refuse time travel to a time when a partition existed that was cleaned as a whole.
@@ -261,10 +261,12 @@ class PlanBuilder:
         self.steps.append(PlanStep("file groups that the commits changed", "files", slices.num_rows, slices.num_rows))
         if self.row_filter is not None:
             keep = pa.array(prune_changes(slices, self.changes, self.row_filter))
-            kept = slices.filter(keep)
+            slices_left = slices.filter(keep)
             self.changes = self.changes.filter(keep)
-            self.steps.append(PlanStep("changes that the filter leaves", "files", slices.num_rows, kept.num_rows))
-            slices = kept
+            self.steps.append(
+                PlanStep("changes that the filter leaves", "files", slices.num_rows, slices_left.num_rows)
+            )
+            slices = slices_left
         self.slices = slices
 
     def _range(self) -> CommitRange:
@@ -306,10 +308,10 @@ class PlanBuilder:
             self.max_instant = None
             self.range_first = False
             return self._match_glob(slices)
-        kept = pa.array(self._prune(sorted(files.column("partition").unique().to_pylist())), pa.string())
-        files = files.filter(pc.is_in(files.column("partition"), value_set=kept))
+        partitions_left = pa.array(self._prune(sorted(files.column("partition").unique().to_pylist())), pa.string())
+        files = files.filter(pc.is_in(files.column("partition"), value_set=partitions_left))
         self.steps.append(PlanStep("newest files of each file group written", "files", written, files.num_rows))
-        return self._match_glob(slices.filter(pc.is_in(slices.column("partition"), value_set=kept)))
+        return self._match_glob(slices.filter(pc.is_in(slices.column("partition"), value_set=partitions_left)))
 
     def _with_compactions(self, commits: CommitRange) -> CommitRange:
         """A range with what compactions wrote: their base files stand for log files that may be gone."""
@@ -373,9 +375,11 @@ class PlanBuilder:
 
     def _prune(self, partitions: list[str]) -> list[str]:
         self.partitions_total = len(partitions)
-        kept = prune_partitions(self.client, partitions, self.row_filter)
-        self.steps.append(PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(kept)))
-        return kept
+        partitions_left = prune_partitions(self.client, partitions, self.row_filter)
+        self.steps.append(
+            PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(partitions_left))
+        )
+        return partitions_left
 
     def skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
         """Drop the slices that indexes of the metadata table rule out."""
