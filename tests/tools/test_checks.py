@@ -84,6 +84,8 @@ PAST_FACE = "from hudi_hive.table.names import base"
         ("tests/plan/test_plan.py", PAST_FACE, True),
         ("tests/test_plan.py", PAST_FACE, True),
         ("integration/table/test_names.py", PAST_FACE, False),
+        ("tests/support/table/name_tests.py", PAST_FACE, False),
+        ("tests/support/names.py", PAST_FACE, True),
         ("benchmarks/scan.py", PAST_FACE, True),
         ("integration/test_all.py", "from hudi_hive.errors import HudiHiveError", False),
         ("integration/test_all.py", "from hudi_hive.table._thrift import calls", True),

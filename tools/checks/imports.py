@@ -60,8 +60,8 @@ def is_past_face(tree: SourceTree, importer: str, target: str) -> bool:
     """True if ``importer`` stands outside the package whose module it names instead of the package.
 
     A module directly below ``hudi_hive`` is its own face, and so is every package; a module that a package lists in
-    ``__all__`` is a name of its face. Tests in ``tests.table`` and ``integration.table`` may use what is inside
-    ``hudi_hive.table``.
+    ``__all__`` is a name of its face. Tests in ``tests.table`` and ``integration.table``, and what they
+    share in ``tests.support.table``, may use what is inside ``hudi_hive.table``.
     """
     if target.partition(".")[0] != PRODUCT or (tree.is_package(target) and GENERATED not in target.split(".")):
         return False
@@ -73,7 +73,7 @@ def is_past_face(tree: SourceTree, importer: str, target: str) -> bool:
     if target.rpartition(".")[2] in exported_names(tree.modules[room]):
         return False
     inside = ".".join(room.split(".")[1:2])
-    return not any(_within(importer, f"{tests}.{inside}") for tests in ("tests", "integration"))
+    return not any(_within(importer, f"{tests}.{inside}") for tests in ("tests", "tests.support", "integration"))
 
 
 def exported_names(face: Module) -> set[str]:
