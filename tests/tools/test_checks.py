@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.checks import dead, imports, literals, names, report, rooms, signatures, words
+from tools.checks import architecture, dead, imports, literals, names, report, rooms, signatures, words
 from tools.checks.tree import Finding, SourceTree
 
 FACE = {
@@ -291,3 +291,24 @@ def test_update_writes_the_list_anew_unless_it_grows(tmp_path, monkeypatch, caps
     assert ("would grow from 1 to 2" in capsys.readouterr().out) is grows
     expected = set() if grows else {("words", "hudi_hive/moved.py", "local 0")}
     assert report.read_allowed(path) == expected
+
+
+def test_the_page_of_the_architecture(tmp_path):
+    page = [
+        "| **`table`** | Tables. |",
+        "| `table.keys` | Keys of rows. |",
+        "| **`gone`** | A room that was. |",
+        "| HoodieTable | `hudi_hive/table/core.py` | `Table` |",
+        "| HoodieKey | `hudi_hive/table/core.py` | `Key` |",
+        "| HoodieFile | `hudi_hive/table/files.py` | `File` |",
+    ]
+    files = {
+        "ARCHITECTURE.md": "\n".join(page),
+        "hudi_hive/__init__.py": "",
+        "hudi_hive/table/__init__.py": '"""Tables.\n\nMore of them."""',
+        "hudi_hive/table/core.py": "class Table: ...",
+        "hudi_hive/table/keys/__init__.py": '"""Record keys."""',
+        "hudi_hive/errors.py": '"""The errors."""',
+    }
+    found = {subject for _, subject in subjects(architecture, tmp_path, files)}
+    assert found == {"no room errors", "room gone", "sentence table.keys", "name Key", "name File"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.checks import anchors, dead, imports, literals, names, rooms, signatures, words
+from tools.checks import anchors, architecture, dead, imports, literals, names, rooms, signatures, words
 from tools.checks.report import Check, main
 
 CHECKS: dict[str, Check] = {
@@ -14,6 +14,7 @@ CHECKS: dict[str, Check] = {
     "signatures": signatures.find,
     "dead": dead.find,
     "anchors": anchors.find,
+    "architecture": architecture.find,
 }
 
 if __name__ == "__main__":
