@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from hudi_hive import HudiTable
 from hudi_hive.formats.log import iter_blocks
 from hudi_hive.metadata import MetadataTable
 
-_BLOOM = ("org.apache.hudi.bloomfilter", "hoodie_bloom_filter_type_code")
+_BLOOM, _BLOOM_TYPE = b"org.apache.hudi.bloomfilter", b"hoodie_bloom_filter_type_code"
+_TIME = re.compile(r"\d{17}")
 
 
 def observed(path: Path) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def observed(path: Path) -> dict[str, Any]:
         "operations": [timeline.commit_metadata(one).operation for one in timeline.write_instants()],
         "metadata": _metadata(metadata) if metadata.is_dir() else None,
         "properties": {name: text for name, text in table.properties.items() if name != "hoodie.table.checksum"},
-        "commit": {name: text for name, text in extra.items() if name != "schema"},
+        "commit": {name: _TIME.sub("_", text) for name, text in extra.items() if name != "schema"},
     }
 
 
@@ -51,13 +53,13 @@ def _rows(table: HudiTable) -> list[Any]:
     rows = table.scan().to_arrow()
     hidden = {"_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_file_name"}
     rows = rows.select([name for name in rows.column_names if name not in hidden])
-    return sorted(map(repr, rows.to_pylist()))
+    return sorted(_TIME.sub("_", repr(row)) for row in rows.to_pylist())
 
 
 def _file(path: Path) -> dict[str, Any]:
     if ".log." in path.name:
-        blocks = [(block.type.name, len(block.content) // 100) for block in iter_blocks(path.read_bytes(), path.name)]
-        return {"folder": path.parent.name, "blocks": blocks, "ending": path.suffix}
+        blocks = [block.type.name for block in iter_blocks(path.read_bytes(), path.name)]
+        return {"folder": path.parent.name, "blocks": blocks, "changes": path.suffix == ".cdc"}
     file = pq.ParquetFile(path)
     footer = file.metadata.metadata or {}
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
@@ -72,7 +74,7 @@ def _file(path: Path) -> dict[str, Any]:
         "codecs": sorted({one.compression for one in columns}),
         "encodings": sorted({encoding for one in own for encoding in one.encodings}),
         "sizes": [one.total_uncompressed_size for one in own],
-        "bloom": [footer.get(name.encode()) for name in _BLOOM],
+        "bloom": (len(footer.get(_BLOOM, b"")), footer.get(_BLOOM_TYPE)),
     }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metastore.transactions import MetastoreLock
@@ -23,7 +25,7 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import CleanPolicy, compaction_is_due, plan_clean
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
-from tests.support.options.observed import observed
+from tests.support.options.observed import data_files, observed
 from tests.support.options.write_cases import LEAN, make, put, rows
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
@@ -79,7 +81,11 @@ def inserted(path: Path, options: Mapping[str, str]) -> Any:
     make(path)
     small = {write.SMALL_FILE_LIMIT.name: "0", **options}
     put(path, small, *(rows(first, 40) for first in range(0, 160, 40)), operation="insert")
-    return observed(path)
+    view = observed(path)
+    files = HudiTable.open(path).client.file_system_view().latest_base_files()
+    names = [pq.read_table(one)["name"].to_pylist() for one in data_files(path)]
+    view["files"] = sorted((len(one), one == sorted(one)) for one in names), files.num_rows
+    return view
 
 
 def left_behind(path: Path, options: Mapping[str, str]) -> Any:
