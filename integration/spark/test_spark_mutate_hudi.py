@@ -179,7 +179,7 @@ class KilledOnce:
 def test_a_task_whose_worker_dies_counts_once(spark, tmp_path, monkeypatch):
     table = make(tmp_path)
     mark = tmp_path / "killed"
-    monkeypatch.setattr(module, "WriteGroups", lambda *about: KilledOnce(WriteFileGroups(*about), mark))
+    monkeypatch.setattr(module, "WriteFileGroups", lambda *about: KilledOnce(WriteFileGroups(*about), mark))
     mutate_hudi(frame(spark, CHANGED), table.path, operation="op", options=QUICK)
     assert mark.exists()
     assert seen(table) == AFTER

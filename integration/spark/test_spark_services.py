@@ -74,8 +74,8 @@ def files_written(path, instant):
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_tasks_that_run_again_double_no_row(spark, tmp_path, monkeypatch, kind):
     path = tmp_path / "trips"
-    monkeypatch.setattr(ON_SPARK, "WriteNewGroups", failing_after(ON_SPARK.WriteNewGroups))
-    monkeypatch.setattr(ON_SPARK, "WriteGroups", failing_after(ON_SPARK.WriteGroups))
+    monkeypatch.setattr(ON_SPARK, "WriteNewFileGroups", failing_after(ON_SPARK.WriteNewFileGroups))
+    monkeypatch.setattr(ON_SPARK, "WriteFileGroups", failing_after(ON_SPARK.WriteFileGroups))
     model = {}
     for operation, first, last, fare in (("bulk_insert", 0, 20, 1.0), ("upsert", 10, 30, 2.0)):
         report = write(trips(spark, first, last, fare), path, operation, kind)
@@ -92,7 +92,7 @@ def test_a_write_whose_tasks_always_fail_is_undone(spark, tmp_path, monkeypatch)
     write(trips(spark, 0, 6), path, "upsert")
     before = sorted(item for item in path.rglob("*") if ".hoodie" not in item.parts)
     with monkeypatch.context() as patch:
-        patch.setattr(ON_SPARK, "WriteGroups", failing_after(ON_SPARK.WriteGroups, 99))
+        patch.setattr(ON_SPARK, "WriteFileGroups", failing_after(ON_SPARK.WriteFileGroups, 99))
         with pytest.raises(Exception, match="the worker is gone"):
             write(trips(spark, 3, 9, 2.0), path, "upsert")
     assert sorted(item for item in path.rglob("*") if ".hoodie" not in item.parts) == before
