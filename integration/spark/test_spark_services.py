@@ -11,12 +11,13 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.errors import InvalidOptionError, SparkError, WriteError
+from hudi_hive.errors import InvalidOptionError, LockTimeoutError, SparkError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMPACTION
 from hudi_hive.write.services import compaction
+from tests.support.running.lock_holder import LockHolder
 
 pytestmark = pytest.mark.jvm
 
@@ -161,6 +162,38 @@ def test_services_run_as_spark_tasks(spark, tmp_path, monkeypatch):
     assert undone.rolled_back
     assert hudi_spark.init_metadata(spark, path, partitions=["record_index"]) == ("record_index",)
     assert not validate(MetaClient.load(str(path))).errors
+
+
+def test_services_wait_for_the_lock_of_another_process(spark, tmp_path):
+    path = tmp_path / "trips"
+    point = write(trips(spark, 0, 20), path, "bulk_insert").instant.requested
+    HudiTable.open(path).savepoint(point)
+    last = write(trips(spark, 10, 20, 2.0), path, "upsert").instant.requested
+    file_lock = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"}
+    options = {
+        **file_lock,
+        "hoodie.write.lock.wait_time_ms": "0",
+        "hoodie.write.lock.client.num_retries": "1",
+        "hoodie.write.lock.client.wait_time_ms_between_retry": "1",
+    }
+    services = (
+        lambda: hudi_spark.compact(spark, path, options),
+        lambda: hudi_spark.cluster(spark, path, options),
+        lambda: hudi_spark.clean(spark, path, options),
+        lambda: hudi_spark.archive(spark, path, options),
+        lambda: hudi_spark.rollback(spark, path, options, instant=last),
+        lambda: hudi_spark.restore(spark, path, point, options),
+        lambda: hudi_spark.init_metadata(spark, path, options, partitions=["record_index"]),
+    )
+    instants = HudiTable.open(path).timeline.instants
+    with LockHolder(path, file_lock) as holder:
+        holder.take()
+        for service in services:
+            with pytest.raises(LockTimeoutError, match="lock"):
+                service()
+        assert HudiTable.open(path).timeline.instants == instants
+        holder.release()
+        assert len(hudi_spark.compact(spark, path, options)) == 1
 
 
 def test_a_write_waits_for_tasks_that_lost(spark, tmp_path, monkeypatch):
