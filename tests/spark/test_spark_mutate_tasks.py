@@ -24,7 +24,7 @@ from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
 from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_write import MergeRules
+from hudi_hive.mutation.acid_write import MergeClauses, MergeRules
 from hudi_hive.read.remote import deserialize_error
 from hudi_hive.spark.mutate.mutate_frame import _only_one
 from hudi_hive.spark.mutate.tasks import (
@@ -159,7 +159,7 @@ def test_an_attempt_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_pairs_of_changes_and_rows(tmp_path: Path) -> None:
     """Changes are inserted, move a row, delete it, or come twice, which is refused unless the key is null."""
     table = table_in(tmp_path, buckets=0, keys="country:string")
-    rules = MergeRules(table, ("id",), delete_where="gone = true")
+    rules = MergeRules(table, ("id",), MergeClauses(delete_where="gone = true"))
     changes = pa.table(
         {
             "id": pa.array([1, 2, 3, 4, None, None], pa.int64()),

@@ -8,7 +8,7 @@ from hudi_hive.mutation.acid_write.incoming import Incoming, read_incoming
 from hudi_hive.mutation.acid_write.manifest import MANIFEST_TAG, MutationManifest, check_manifests
 from hudi_hive.mutation.acid_write.merge_by_key import check_keys, check_partition_folders, key_pairs, key_tests, merge
 from hudi_hive.mutation.acid_write.merge_rules import (
-    MergeChoices,
+    MergeClauses,
     MergeRecords,
     MergeRules,
     WhenMatched,
@@ -23,7 +23,7 @@ from hudi_hive.mutation.acid_write.transaction import Transaction
 __all__ = [
     "MANIFEST_TAG",
     "Incoming",
-    "MergeChoices",
+    "MergeClauses",
     "MergeRecords",
     "MergeRules",
     "MutationManifest",

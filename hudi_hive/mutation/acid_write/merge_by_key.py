@@ -17,7 +17,14 @@ from hudi_hive.errors import MutationError
 from hudi_hive.metastore.client import DEFAULT_PARTITION
 from hudi_hive.mutation.acid_table import AcidReader, partition_path
 from hudi_hive.mutation.acid_write.incoming import padded
-from hudi_hive.mutation.acid_write.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
+from hudi_hive.mutation.acid_write.merge_rules import (
+    Longs,
+    MergeClauses,
+    MergeRecords,
+    MergeRules,
+    WhenMatched,
+    WhenNotMatched,
+)
 from hudi_hive.predicate import Dnf, FilterTerm, RowFilter
 
 __all__ = [
@@ -63,11 +70,12 @@ def merge(
         SchemaError: a key that cannot be joined by, or a type that does not fit the table's.
         InvalidOptionError: another word for what is to be done.
     """
-    rules = MergeRules(reader.table, tuple(name.lower() for name in on), when_matched, when_not_matched, delete_where)
+    clauses = MergeClauses(when_matched, when_not_matched, delete_where)
+    rules = MergeRules(reader.table, tuple(name.lower() for name in on), clauses)
     typed_changes = rules.convert(changes)
     check_keys(typed_changes, rules.on)
     check_partition_folders(reader)
-    removing = rules.removing(changes)
+    removing = clauses.removing(changes)
     matched = _matching_rows(reader, typed_changes, rules, whole=not removing.all())
     return rules.records(typed_changes, removing, matched, key_pairs(matched, typed_changes, rules.on), writer)
 

@@ -86,14 +86,23 @@ class MergeRecords:
         return MergeRecords(self.operations[start:end], self.records.slice(start, end - start), groups)
 
 
-class MergeChoices:
-    """Base of the merge rules of ACID and Hudi tables; :class:`MergeRules` describes the fields."""
+@dataclass(frozen=True, slots=True)
+class MergeClauses:
+    """The clauses of a merge, into tables of either kind.
 
-    __slots__ = ()
+    Args:
+        when_matched: update or delete rows whose key is among the changes, or leave them.
+        when_not_matched: insert changes whose key the table does not have, or leave them.
+        delete_where: a filter on the changes' columns: those that pass delete the rows of their key, whatever
+            ``when_matched`` says, and insert nothing.
 
-    when_matched: WhenMatched
-    when_not_matched: WhenNotMatched
-    delete_where: str | Dnf | RowFilter | None
+    Raises:
+        InvalidOptionError: another word for what is to be done.
+    """
+
+    when_matched: WhenMatched = "update"
+    when_not_matched: WhenNotMatched = "insert"
+    delete_where: str | Dnf | RowFilter | None = None
 
     def __post_init__(self) -> None:
         if self.when_matched not in ("update", "delete", "ignore") or self.when_not_matched not in ("insert", "ignore"):
@@ -133,26 +142,18 @@ def check_joinable(schema: pa.Schema, key: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeRules(MergeChoices):
+class MergeRules:
     """The rules of a merge, which can be pickled.
 
     Args:
         table: what is merged into.
         on: the columns of the key, in lower case. A null in it matches nothing, as in SQL.
-        when_matched: update or delete rows whose key is among the changes, or leave them.
-        when_not_matched: insert changes whose key the table does not have, or leave them.
-        delete_where: a filter on the changes' columns: those that pass delete the rows of their key, whatever
-            ``when_matched`` says, and insert nothing.
-
-    Raises:
-        InvalidOptionError: another word for what is to be done.
+        clauses: what is done with matching rows and with other changes.
     """
 
     table: AcidTable
     on: tuple[str, ...]
-    when_matched: WhenMatched = "update"
-    when_not_matched: WhenNotMatched = "insert"
-    delete_where: str | Dnf | RowFilter | None = None
+    clauses: MergeClauses = MergeClauses()
 
     @property
     def schema(self) -> pa.Schema:
@@ -173,7 +174,7 @@ class MergeRules(MergeChoices):
         lowered = lowered_names(names)
         schema = self.schema
         unknown = [name for name in lowered if name not in schema.names]
-        if unknown and self.delete_where is None:
+        if unknown and self.clauses.delete_where is None:
             raise UnknownColumnError(f"table {self.table.qualified_name} has no column {', '.join(unknown)}")
         result = pa.schema([field for field in schema if field.name in lowered])
         missing = [key for key in self.on if key not in result.names]
@@ -208,7 +209,7 @@ class MergeRules(MergeChoices):
 
     def needed(self, changes_schema: pa.Schema) -> list[str]:
         """Columns of the table that a merge reads: keys, partition keys, and those that updates keep."""
-        whole = self.when_matched == "update"
+        whole = self.clauses.when_matched == "update"
         lacking = [name for name in self.table.row_schema.names if name not in changes_schema.names] if whole else []
         return list(dict.fromkeys([*self.on, *lacking, *self.table.key_names]))
 
@@ -224,7 +225,7 @@ class MergeRules(MergeChoices):
 
         Args:
             changes: changes, from :meth:`convert`.
-            removing: of them, from :meth:`removing`.
+            removing: of them, from ``clauses.removing``.
             matched: rows of the table with identifiers and the columns of :meth:`needed`.
             pairs: numbers of rows and of changes that have the same key.
             writer: where inserts go in a table without buckets, as given to the coordinator.
@@ -235,9 +236,9 @@ class MergeRules(MergeChoices):
         rows, places = pairs
         new = np.ones(len(removing), np.bool_)
         new[places] = False
-        fresh = np.flatnonzero(new & ~removing) if self.when_not_matched == "insert" else np.empty(0, np.int64)
-        gone = removing[places] | (self.when_matched == "delete")
-        updated = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
+        fresh = np.flatnonzero(new & ~removing) if self.clauses.when_not_matched == "insert" else np.empty(0, np.int64)
+        gone = removing[places] | (self.clauses.when_matched == "delete")
+        updated = ~gone if self.clauses.when_matched == "update" else np.zeros(len(gone), np.bool_)
         builder = _Builder(self.table, self.schema, changes, matched, writer)
         builder.delete(rows[gone])
         builder.update(rows[updated], places[updated])

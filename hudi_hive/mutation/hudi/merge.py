@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
 )
 from hudi_hive.mutation.acid_write import (
-    MergeChoices,
+    MergeClauses,
     WhenMatched,
     WhenNotMatched,
     check_joinable,
@@ -84,23 +84,18 @@ class HudiMergeRecords:
 
 
 @dataclass(frozen=True)
-class HudiMergeRules(MergeChoices):
+class HudiMergeRules:
     """The rules of a merge, which can be pickled.
 
     Args:
         table: what is merged into.
         on: the columns of the key. A null in it matches nothing, as in SQL.
-        when_matched, when_not_matched, delete_where: see :func:`merge`.
-
-    Raises:
-        InvalidOptionError: another word for what is to be done.
+        clauses: what is done with matching rows and with other changes.
     """
 
     table: HudiMutationTable
     on: tuple[str, ...]
-    when_matched: WhenMatched = "update"
-    when_not_matched: WhenNotMatched = "insert"
-    delete_where: str | Dnf | RowFilter | None = None
+    clauses: MergeClauses = field(default_factory=MergeClauses)
 
     @property
     def schema(self) -> pa.Schema:
@@ -143,7 +138,7 @@ class HudiMergeRules(MergeChoices):
         schema = self.schema
         columns = {name.lower() for name in (*schema.names, *META_FIELDS)}
         unknown = [name for name in names if name.lower() not in columns]
-        if unknown and self.delete_where is None:
+        if unknown and self.clauses.delete_where is None:
             raise UnknownColumnError(f"table {self.table.name} has no column {', '.join(unknown)}")
         selected = pa.schema([item for item in schema if item.name.lower() in lowered])
         for key in self.keys:
@@ -172,7 +167,7 @@ class HudiMergeRules(MergeChoices):
     def matched_schema(self, changes_schema: pa.Schema) -> pa.Schema:
         """Columns of the table's rows that a merge looks at: key, identity, and what updates keep."""
         lacking = [name for name in self.schema.names if name not in changes_schema.names]
-        names = {*self.keys, *self.identity, *(lacking if self.when_matched == "update" else ())}
+        names = {*self.keys, *self.identity, *(lacking if self.clauses.when_matched == "update" else ())}
         return pa.schema([pa.field(item.name, item.type) for item in self.schema if item.name in names])
 
     def records(
@@ -182,7 +177,7 @@ class HudiMergeRules(MergeChoices):
 
         Args:
             changes: changes, from :meth:`convert`.
-            removing: of them, from :meth:`removing`.
+            removing: of them, from ``clauses.removing``.
             matched: rows of the table with the columns of :meth:`matched_schema`.
             pairs: numbers of rows and of changes that have the same key.
 
@@ -192,9 +187,9 @@ class HudiMergeRules(MergeChoices):
         rows, places = pairs
         new = np.ones(len(removing), np.bool_)
         new[places] = False
-        fresh = np.flatnonzero(new & ~removing) if self.when_not_matched == "insert" else np.empty(0, np.int64)
-        gone = removing[places] | (self.when_matched == "delete")
-        updated = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
+        fresh = np.flatnonzero(new & ~removing) if self.clauses.when_not_matched == "insert" else np.empty(0, np.int64)
+        gone = removing[places] | (self.clauses.when_matched == "delete")
+        updated = ~gone if self.clauses.when_matched == "update" else np.zeros(len(gone), np.bool_)
         moved = updated & self._moves(changes.take(pa.array(places)), matched.take(pa.array(rows)))
         stays = updated & ~moved
         parts = [
@@ -274,12 +269,13 @@ def merge(
         RecordIdentifierError: a change takes its row's key away.
         InvalidOptionError: another word for what is to be done.
     """
-    rules = HudiMergeRules(reader.table, tuple(on), when_matched, when_not_matched, delete_where)
+    rules = HudiMergeRules(reader.table, tuple(on), MergeClauses(when_matched, when_not_matched, delete_where))
     typed_changes = rules.convert(changes)
     keys = rules.keys
     check_keys(typed_changes, keys)
     matched = _matching_rows(reader, typed_changes, rules)
-    return rules.records(typed_changes, rules.removing(changes), matched, key_pairs(matched, typed_changes, keys))
+    removing = rules.clauses.removing(changes)
+    return rules.records(typed_changes, removing, matched, key_pairs(matched, typed_changes, keys))
 
 
 def _matching_rows(reader: HudiReader, changes: pa.Table, rules: HudiMergeRules) -> pa.Table:

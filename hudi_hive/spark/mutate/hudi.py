@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
-from hudi_hive.mutation.acid_write import WhenMatched, WhenNotMatched
+from hudi_hive.mutation.acid_write import MergeClauses, WhenMatched, WhenNotMatched
 from hudi_hive.mutation.core import operation_numbers
 from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.predicate import Dnf, RowFilter
@@ -110,7 +110,9 @@ def mutate_hudi(
                 if operation is not None:
                     records = _records(frame, table, operation)
                 else:
-                    rules = HudiMergeRules(table, tuple(on or ()), when_matched, when_not_matched, delete_where)
+                    rules = HudiMergeRules(
+                        table, tuple(on or ()), MergeClauses(when_matched, when_not_matched, delete_where)
+                    )
                     records = _merged(persist, frame, base, rules)
                 return _written(persist(records), table, writer, running)
 
@@ -260,7 +262,7 @@ class ReadHudiChanges:
         """Changes."""
         for rows in gathered_tables(batches, _BATCH_BYTES):
             changes = as_schema(rows, self.incoming)
-            read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.clauses.removing(changes)))
             yield from read.cast(self.output).combine_chunks().to_batches()
 
 

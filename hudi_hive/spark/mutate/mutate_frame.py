@@ -24,6 +24,7 @@ from hudi_hive.formats.orc import INSERT
 from hudi_hive.metastore.transactions import ValidWriteIds
 from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write import (
+    MergeClauses,
     MergeRules,
     MutationManifest,
     MutatorClient,
@@ -186,14 +187,14 @@ def mutate(  # noqa: PLR0913
     name = ".".join(table_name(os.fspath(table)))
     has_snapshot = transaction is not None or read_under is not None
     spread = _spread(frame, tasks, writers, storage_options)
-    rules = (when_matched, when_not_matched, delete_where)
 
     def run(running: Transaction) -> MutationReport:
         if operation is not None:
             manifests = _mutated(frame, running, name, operation, spread, changes=has_snapshot)
         else:
             keys = tuple(key.lower() for key in on or ())
-            manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, *rules), spread)
+            clauses = MergeClauses(when_matched, when_not_matched, delete_where)
+            manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, clauses), spread)
         running.accept(*manifests)
         return _report(running, name, manifests, committed=transaction is None)
 

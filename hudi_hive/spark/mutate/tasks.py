@@ -198,7 +198,7 @@ class ReadChanges:
     def __call__(self, batches: Batches) -> Batches:
         """Changes."""
         for changes in gathered_tables(batches, _PLACED_BYTES):
-            read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.clauses.removing(changes)))
             yield from read.cast(self.output).combine_chunks().to_batches()
 
 
