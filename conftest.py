@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 # Before anything of these is imported, so that what their assertions compared is shown.
-pytest.register_assert_rewrite("tests.support", "integration.support")
+pytest.register_assert_rewrite("tests", "integration.support")
 
 from tests.support.running.long import long_case  # noqa: E402
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402

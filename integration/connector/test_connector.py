@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.connector import HudiConnector
-from tests.connector.test_connector import check_synced
-from tests.support.connector.partition_tests import (
+from tests.connector.shared.connector_helpers import check_synced
+from tests.connector.shared.partition_tests import (
     LAYOUTS,
     check_layout,
     client,

@@ -42,9 +42,9 @@ from integration.support.metastores import TRANSACTIONS
 from integration.support.mutation_judge import Judge
 from integration.support.mutation_values import columns as all_columns
 from integration.support.mutation_values import rows
-from tests.mutation.hudi.test_hudi_mutation import AT_FIRST
-from tests.mutation.hudi.test_hudi_mutation import make as make_hudi
-from tests.mutation.hudi.test_hudi_mutation import seen as seen_in_hudi
+from tests.support.mutation.hudi_mutation_helpers import AT_FIRST
+from tests.support.mutation.hudi_mutation_helpers import make as make_hudi
+from tests.support.mutation.hudi_mutation_helpers import seen as seen_in_hudi
 
 pytestmark = pytest.mark.jvm
 

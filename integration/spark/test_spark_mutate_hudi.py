@@ -31,7 +31,7 @@ from hudi_hive.spark.write import WriteFileGroups
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.writers import WriteReport
-from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
+from tests.support.mutation.hudi_mutation_helpers import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 
 pytestmark = pytest.mark.jvm
 

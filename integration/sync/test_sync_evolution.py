@@ -13,7 +13,7 @@ from integration.support.hive_server import HiveServer2
 from integration.support.metastores import QUICK_RETRIES
 from tests.support.metastore.sync_behaviour import DATABASE
 from tests.support.running.long import long_case
-from tests.support.sync.evolution_tests import (
+from tests.sync.shared.evolution_tests import (
     check_each_commit,
     check_jumps,
     client,

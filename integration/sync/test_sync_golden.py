@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.sync.golden_tests import (
+from tests.sync.shared.golden_tests import (
     results,
     test_every_adjustment_names_its_rule_and_is_needed,
     test_every_hms_table_is_compared_or_named,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.sync.merge_on_read_tests import (
+from tests.sync.shared.merge_on_read_tests import (
     check_first_sync,
     client,
     names_of,
@@ -18,7 +18,7 @@ from tests.support.sync.merge_on_read_tests import (
     test_strategies,
     test_the_hudi_table_is_read_once_for_all_names,
 )
-from tests.support.sync.sync_tool_tests import check_incremental_syncs
+from tests.sync.shared.sync_tool_tests import check_incremental_syncs
 
 __all__ = [
     "client",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.sync.option_tests import (
+from tests.sync.shared.option_tests import (
     client,
     test_a_bucket_column_must_be_a_data_column,
     test_a_cascade_keeps_recorded_locations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.sync.sync_tool_tests import (
+from tests.sync.shared.sync_tool_tests import (
     check_first_sync,
     check_incremental_syncs,
     client,

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.connector import HudiConnector, PageSources, PartitionKey, TableStatistics
+from hudi_hive.connector import PageSources, PartitionKey, TableStatistics
 from hudi_hive.errors import (
     FileVanishedError,
     InvalidOptionError,
@@ -20,45 +20,15 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metastore import HiveMetastore
 from hudi_hive.plan.model import QueryType
 from hudi_hive.plan.splits import SplitOptions
-from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.testing import FakeMetastore
-from tests.formats.hfile.test_hfile_base import folder as hfile_folder
-from tests.support.fixture_tables import encode_rows, expected, fixture_names, rows_sha256, unzip_fixture
+from tests.connector.shared.connector_helpers import all_rows, check_synced, client, connector, rows, server
+from tests.formats.shared.hfile_base_helpers import folder as hfile_folder
+from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.support.metastore.registered import ORC, REALTIME, make_table, register
 from tests.support.tables.mor_table import MorTable
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with FakeMetastore(tmp_path_factory.mktemp("metastore")) as fake:
-        yield fake
-
-
-@pytest.fixture
-def client(server):
-    with HiveMetastore(server.uri) as client:
-        yield client
-        for name in client.tables("default"):
-            client.drop_table("default", name)
-
-
-@pytest.fixture
-def connector(client):
-    with HudiConnector(client) as made:
-        yield made
-
-
-def rows(table: pa.Table) -> str:
-    return rows_sha256(encode_rows(table, sorted(table.column_names)))
-
-
-def all_rows(connector, handle, columns=None, row_filter=None, **options) -> pa.Table:
-    batches = list(connector.read(handle, columns, row_filter, **options))
-    schema = handle.schema if columns is None else pa.schema([handle.schema.field(name) for name in columns])
-    return pa.Table.from_batches(batches, schema)
+__all__ = ["client", "connector", "server"]
 
 
 def readable(name: str) -> bool:
@@ -86,25 +56,6 @@ SYNCED = [name for name in fixture_names() if readable(name) and not name.endswi
 @pytest.mark.parametrize("name", SYNCED)
 def test_rows_of_every_name_that_a_sync_leaves(client, connector, name):
     check_synced(client, connector, name)
-
-
-def check_synced(client, connector, name):
-    """Each table that a sync leaves shows the rows of its view, partitions by their registered locations."""
-    path = unzip_fixture(name)
-    HiveSyncTool(HiveSyncConfig(base_path=str(path), database="default", table="t"), metastore=client).sync()
-    table = HudiTable.open(path)
-    names = ["t"] if table.type == "COPY_ON_WRITE" else ["t", "t_ro", "t_rt"]
-    assert connector.metadata.tables("default") == names
-    for one in names:
-        kind = "read_optimized" if one == "t_ro" else "snapshot"
-        handle = connector.metadata.table("default", one)
-        assert str(handle.query_type) == kind
-        wanted = table.scan(query_type=kind).to_arrow()
-        found = all_rows(connector, handle)
-        assert found.schema.equals(wanted.schema)
-        assert rows(found) == rows(wanted)
-        listed = {c.name for c in connector.metadata.columns(handle) if c.hive_type is not None}
-        assert listed == set(handle.schema.names)
 
 
 # -- names and handles ---------------------------------------------------------------------------------------------

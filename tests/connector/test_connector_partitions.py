@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.connector.partition_tests import (
+from tests.connector.shared.partition_tests import (
     client,
     fresh,
     layouts,

@@ -11,7 +11,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, InvalidOptionError, UnsupportedTableError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, RealtimeSplit
 from hudi_hive.input_format.job.job_conf import INPUT_DIR
-from tests.input_format.test_input_format_golden import REALTIME, base_path, job, scenarios
+from tests.input_format.shared.input_format_golden_helpers import REALTIME, base_path, job, scenarios
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 
 TIME_TRAVEL = "input-format.md 8: real Hive gives the newest values; ours are those of the instant"

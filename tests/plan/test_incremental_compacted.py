@@ -18,7 +18,7 @@ from hudi_hive import HudiTable
 from hudi_hive.table import MetaClient
 from hudi_hive.write.services import compact
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
-from tests.write.services.test_services_rollback import context_of
+from tests.write.shared.services_rollback_helpers import context_of
 
 QUIET = {"hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
 

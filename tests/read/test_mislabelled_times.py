@@ -30,7 +30,7 @@ from tests.support.tables.mislabelled_times import (
     wanted_filter,
     wanted_rows,
 )
-from tests.write.services.test_services_rollback import context_of
+from tests.write.shared.services_rollback_helpers import context_of
 
 QUERIES = [(name, query) for name in names() for query in answers()[name]["queries"] if query["label"] != "cdc"]
 CHANGES = [(name, query) for name in names() for query in answers()[name]["queries"] if query["label"] == "cdc"]

@@ -18,7 +18,7 @@ from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS
 from tests.support.running.long import long_case
 from tests.support.tables.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree
-from tests.write.services.test_services_random import Life, Model
+from tests.write.shared.services_random_helpers import Life, Model
 
 SEEDS = [(0, 7), *(long_case(seed, 24) for seed in range(8))]
 """Seeds of lives, and how many steps they have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sync.evolution_tests import (
+from tests.sync.shared.evolution_tests import (
     client,
     server,
     test_a_change_of_the_schema_is_synced_as_writes_are,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sync.golden_tests import (
+from tests.sync.shared.golden_tests import (
     results,
     server,
     test_every_adjustment_names_its_rule_and_is_needed,

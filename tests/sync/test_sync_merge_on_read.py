@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sync.merge_on_read_tests import (
+from tests.sync.shared.merge_on_read_tests import (
     client,
     server,
     test_a_name_that_was_dropped_is_made_again,

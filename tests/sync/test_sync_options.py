@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sync.option_tests import (
+from tests.sync.shared.option_tests import (
     client,
     server,
     test_a_bucket_column_must_be_a_data_column,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sync.sync_tool_tests import (
+from tests.sync.shared.sync_tool_tests import (
     client,
     server,
     test_a_conditional_sync_moves_the_stamp_only_with_something_else,

@@ -11,7 +11,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView, MetaClient
 from hudi_hive.timeline import Timeline
 from tests.support import fixture_tables as support
-from tests.table.test_file_system_view import NaiveView, slices
+from tests.table.shared.file_system_view_helpers import NaiveView, slices
 
 MERGE_ON_READ = set(support.fixture_names("mor"))
 

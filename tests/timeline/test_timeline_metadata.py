@@ -20,7 +20,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.timeline import Instant, State, Timeline
 from hudi_hive.timeline.payloads.commit import WRITE_STATS_SCHEMA, decode_commit
 from hudi_hive.timeline.payloads.payload import decode_payload
-from tests.formats.avro.test_avro_decoder import prefixed, varint
+from tests.formats.shared.avro_decoder_helpers import prefixed, varint
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 
 T, C = "20250101000000000", "20250102000000000"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro.schema import parse_record
-from tests.formats.avro.test_avro_decoder import CHOSEN, chosen_rows, encode, laid_out, varint
+from tests.formats.shared.avro_decoder_helpers import CHOSEN, chosen_rows, encode, laid_out, varint
 from tests.support.tables.avro_oracle import decode_with_fastavro
 
 DATA, STARTS, ENDS = encode(CHOSEN, chosen_rows())

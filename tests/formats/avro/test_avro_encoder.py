@@ -15,7 +15,7 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
 from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.avro.schema import parse_record
-from tests.formats.avro.test_avro_decoder import laid_out, record_sets
+from tests.formats.shared.avro_decoder_helpers import laid_out, record_sets
 from tests.support.tables.avro_oracle import decode_with_fastavro
 
 

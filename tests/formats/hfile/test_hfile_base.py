@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import shutil
-import zipfile
 
 import pyarrow as pa
 import pytest
@@ -14,15 +12,8 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import FormatError, HudiHiveError, UnsupportedTableError
 from hudi_hive.formats.base import open_base_file
 from hudi_hive.storage import Storage
-from tests.support.fixture_tables import DATA, _session_folder, unzip_fixture
-
-
-@functools.cache
-def folder():
-    path = _session_folder() / "hfile"
-    with zipfile.ZipFile(DATA / "hfile" / "tables.zip") as archive:
-        archive.extractall(path)
-    return path
+from tests.formats.shared.hfile_base_helpers import folder
+from tests.support.fixture_tables import unzip_fixture
 
 
 def written(column, updated=False):

@@ -13,8 +13,18 @@ import pytest
 from hudi_hive.mutation import TransactionState
 from hudi_hive.mutation.hudi import HudiManifest, HudiMutatorClient
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
-from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, UPDATE, change, data_files, make, row, seen, staged
 from tests.support.mutation.hudi_mutation_deaths import worker_of
+from tests.support.mutation.hudi_mutation_helpers import (
+    AT_FIRST,
+    QUICK,
+    UPDATE,
+    change,
+    data_files,
+    make,
+    row,
+    seen,
+    staged,
+)
 
 LOCKED = {
     **QUICK,

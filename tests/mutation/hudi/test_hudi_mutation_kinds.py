@@ -21,7 +21,7 @@ from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.coordination import LocalExecutor
 from hudi_hive.write.files import run_write_task
-from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of
+from tests.support.mutation.hudi_mutation_helpers import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of
 
 INSERT, UPDATE, DELETE = 0, 1, 2
 both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])

@@ -12,7 +12,7 @@ from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, Unk
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator, HudiTransaction, merge
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
-from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, make, make_by_day, seen, table_of
+from tests.support.mutation.hudi_mutation_helpers import AT_FIRST, QUICK, make, make_by_day, seen, table_of
 
 both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
 

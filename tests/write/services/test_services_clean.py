@@ -20,7 +20,7 @@ from hudi_hive.write.services.cleaning import (
     plan_clean,
     schedule_clean,
 )
-from tests.write.services.test_services_rollback import context_of, copy_of, files, rows, version
+from tests.write.shared.services_rollback_helpers import context_of, copy_of, files, rows, version
 
 __all__ = ["version"]
 

@@ -22,18 +22,12 @@ from hudi_hive.write.services.compaction import (
     execute_compaction,
     schedule_compaction,
 )
-from tests.write.services.test_services_rollback import context_of, copy_of, files, version
+from tests.write.shared.services_compaction_helpers import all_rows
+from tests.write.shared.services_rollback_helpers import context_of, copy_of, files, version
 
 __all__ = ["version"]
 
 MOR = ("mor_event_time", "mor_commit_time", "mor_rollback", "mor_types", "mor_schema_evo", "mor_bucket")
-
-
-def all_rows(path: Path) -> list[dict[str, object]]:
-    """Rows with their commit times and keys, which rewriting must keep."""
-    table = HudiTable.open(path).scan().to_arrow()
-    names = [name for name in table.column_names if name not in ("_hoodie_file_name",)]
-    return sorted(table.select(names).to_pylist(), key=repr)
 
 
 @pytest.mark.parametrize("case", MOR)

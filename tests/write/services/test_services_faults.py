@@ -20,8 +20,8 @@ from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from tests.support.faults.write_faults import count_calls, kill_points, killed
 from tests.support.faults.write_sweep import evenly
-from tests.write.services.test_services_compaction import all_rows
-from tests.write.services.test_services_rollback import copy_of
+from tests.write.shared.services_compaction_helpers import all_rows
+from tests.write.shared.services_rollback_helpers import copy_of
 
 OPTIONS = {
     "hoodie.metadata.enable": "false",

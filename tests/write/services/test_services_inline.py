@@ -12,8 +12,8 @@ from hudi_hive.cli import cli
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import CLEAN, COMPACTION
 from hudi_hive.write.services.inline import run_inline_services
-from tests.write.services.test_services_compaction import all_rows
-from tests.write.services.test_services_rollback import context_of, copy_of, version
+from tests.write.shared.services_compaction_helpers import all_rows
+from tests.write.shared.services_rollback_helpers import context_of, copy_of, version
 
 __all__ = ["version"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,37 +13,15 @@ from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.instants import ROLLBACK
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marker_folder
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
-from hudi_hive.write.service_base.context import ServiceContext
-from tests.support.fixture_tables import unzip_fixture
+from tests.write.shared.services_rollback_helpers import (
+    context_of,
+    copy_of,
+    files,
+    rows,
+    version,
+)
 
-WITHOUT_METADATA = {"hoodie.metadata.enable": "false"}
-VERSIONS = (6, 8, 9)
-
-
-def copy_of(name: str, folder: Path) -> Path:
-    """A fixture of one's own to change."""
-    return Path(shutil.copytree(unzip_fixture(name), folder / name))
-
-
-def context_of(path: Path, **options: str) -> ServiceContext:
-    return ServiceContext(MetaClient.load(path), {**WITHOUT_METADATA, **options})
-
-
-def rows(path: Path) -> list[dict[str, object]]:
-    table = HudiTable.open(path).scan().to_arrow()
-    names = [name for name in table.column_names if not name.startswith("_hoodie")]
-    return sorted(table.select(names).to_pylist(), key=repr)
-
-
-def files(path: Path) -> set[str]:
-    """Data files of a table."""
-    found = {str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()}
-    return {name for name in found if not name.startswith(".hoodie/")}
-
-
-@pytest.fixture(params=VERSIONS)
-def version(request: pytest.FixtureRequest) -> Iterator[int]:
-    yield request.param
+__all__ = ["version"]
 
 
 def test_leftovers_of_a_dead_writer_go(version: int, tmp_path: Path) -> None:

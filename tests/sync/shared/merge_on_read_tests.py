@@ -13,7 +13,7 @@ from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, plan, state, sync
-from tests.support.sync.sync_tool_tests import check_incremental_syncs, live_partitions, partition_paths
+from tests.sync.shared.sync_tool_tests import check_incremental_syncs, live_partitions, partition_paths
 
 RO = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 RT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
