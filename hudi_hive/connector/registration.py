@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from hudi_hive.errors import MetastoreError, UnsupportedTableError
 from hudi_hive.metastore import Table
+from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.plan.model import QueryType
 
 _LAST_COMMIT = "last_commit_time_sync"
 _PROVIDER = "spark.sql.sources.provider"
-_READ_OPTIMISED = "hoodie.query.as.ro.table"
+_READ_OPTIMISED = HOODIE_QUERY_AS_RO_TABLE
 _HUDI_CLASSES = ("org.apache.hudi.", "com.uber.hoodie.")
 
 

@@ -13,19 +13,27 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.formats.avro import avro_to_arrow
+from hudi_hive.names import (
+    COMMIT_SEQNO_COLUMN,
+    COMMIT_TIME_COLUMN,
+    FILE_NAME_COLUMN,
+    OPERATION_COLUMN,
+    PARTITION_PATH_COLUMN,
+    RECORD_KEY_COLUMN,
+)
 
 __all__ = ["META_FIELDS", "OPERATION_FIELD", "add_partition_columns", "avro_to_arrow", "with_meta_fields"]
 
 META_FIELDS: Final = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
+    COMMIT_TIME_COLUMN,
+    COMMIT_SEQNO_COLUMN,
+    RECORD_KEY_COLUMN,
+    PARTITION_PATH_COLUMN,
+    FILE_NAME_COLUMN,
 )
 """The meta columns that every record has unless ``hoodie.populate.meta.fields`` is false, in their fixed order."""
 
-OPERATION_FIELD: Final = "_hoodie_operation"
+OPERATION_FIELD: Final = OPERATION_COLUMN
 """The sixth meta column of tables with ``hoodie.allow.operation.metadata.field``."""
 
 

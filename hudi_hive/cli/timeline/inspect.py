@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.cli.common import existing_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.names import META_COLUMN_PREFIX
 from hudi_hive.redaction import printable
 from hudi_hive.table import MetaClient
 
@@ -106,7 +107,7 @@ def schema(path: str, as_of: str | None, history: bool, storage_option: tuple[st
         from hudi_hive.write.alter import versions_table
 
         versions = versions_table(client)
-        output.arrow("schema history", versions.filter(~pc.starts_with(pc.field("column"), "_hoodie_")))
+        output.arrow("schema history", versions.filter(~pc.starts_with(pc.field("column"), META_COLUMN_PREFIX)))
         if not versions.num_rows:
             output.note("the columns of the table have no ids: its schema never changed by them")
         return

@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 from hudi_hive.errors import InvalidOptionError, SchemaError, StorageError
 from hudi_hive.formats.base.column_ranges import ColumnRanges
 from hudi_hive.formats.hash import BloomBuilder, BloomSettings
+from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.storage import Storage
 
-RECORD_KEY: Final = "_hoodie_record_key"
+RECORD_KEY: Final = RECORD_KEY_COLUMN
 _SCHEMA: Final = "parquet.avro.schema"
 _BLOOM: Final = "org.apache.hudi.bloomfilter"
 _BLOOM_TYPE: Final = "hoodie_bloom_filter_type_code"

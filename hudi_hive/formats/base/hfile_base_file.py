@@ -20,9 +20,10 @@ from hudi_hive.formats.avro import avro_to_arrow, decode_records
 from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
+from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.predicate import RowFilter
 
-_RECORD_KEY: Final = "_hoodie_record_key"
+_RECORD_KEY: Final = RECORD_KEY_COLUMN
 _KEY_FIELD: Final = "key"
 _MOST_KEYS: Final = 1_000
 """Keys up to which a file is asked key by key."""

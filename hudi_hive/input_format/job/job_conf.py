@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, Option, OptionSet, as_text, jobs, read
 from hudi_hive.redaction import redact_options
 from hudi_hive.storage import join_paths, split_paths
@@ -17,7 +18,7 @@ INPUT_RECURSIVE = jobs.INPUT_RECURSIVE.name
 SPLIT_MIN_SIZE = jobs.SPLIT_MIN_SIZE.name
 
 _JOB_KEYS: Final = OptionSet("Hive job", Face.INPUT_FORMAT)
-_HUDI: Final = "hoodie."
+_HUDI: Final = HOODIE_PREFIX
 
 # Hadoop's deprecated names that still are in use, by the names that replaced them.
 _DEPRECATED = {

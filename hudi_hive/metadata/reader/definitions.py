@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
+from hudi_hive.names import HOODIE_TABLE_INDEX_DEFS_PATH
 from hudi_hive.table import MetaClient
 
-_PATH_PROPERTY: Final = "hoodie.table.index.defs.path"
+_PATH_PROPERTY: Final = HOODIE_TABLE_INDEX_DEFS_PATH
 _DEFAULT_PATH: Final = ".hoodie/.index_defs/index.json"
 _LARGEST_FILE: Final = 64 << 20
 

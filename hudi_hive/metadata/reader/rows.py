@@ -27,6 +27,7 @@ from hudi_hive.metadata.reader.table import (
     SECONDARY_PREFIX,
     MetadataTable,
 )
+from hudi_hive.names import META_COLUMN_PREFIX
 from hudi_hive.schema import avro_to_arrow
 
 _STATS: Final = "ColumnStatsMetadata"
@@ -138,7 +139,7 @@ def _plain_schema(schema: Mapping[str, Any]) -> pa.Schema:
     """The Arrow schema of records of an Avro schema, without its meta fields and logical types of time."""
     fields = avro_to_arrow(dict(schema))
     return pa.schema(
-        [pa.field(item.name, _plain(item.type)) for item in fields if not item.name.startswith("_hoodie_")]
+        [pa.field(item.name, _plain(item.type)) for item in fields if not item.name.startswith(META_COLUMN_PREFIX)]
     )
 
 

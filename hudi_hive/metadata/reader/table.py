@@ -21,6 +21,7 @@ from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, new
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
+from hudi_hive.names import HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.keys import unescape_value
 from hudi_hive.table.view import list_folders
@@ -119,7 +120,7 @@ class MetadataTable:
     def _open(cls, client: MetaClient, metrics: MetadataMetrics) -> MetadataTable:
         config = client.config
         if FILES not in config.metadata_partitions:
-            inflight = _items(config, "hoodie.table.metadata.partitions.inflight")
+            inflight = _items(config, HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT)
             state = "is being built" if FILES in inflight else "is off"
             raise MetadataTableError(f"the metadata table {state}", path=client.base_path)
         _ = client.timeline  # first: the metadata table must know all that this moment shows

@@ -27,6 +27,7 @@ from hudi_hive.metadata.reader import (
     partition_key,
 )
 from hudi_hive.metadata.writer.records import unscaled
+from hudi_hive.names import COMMIT_TIME_COLUMN, PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.options import write
 from hudi_hive.schema import META_FIELDS, InternalSchema
 from hudi_hive.table import MetaClient
@@ -34,7 +35,7 @@ from hudi_hive.table.view import FileKind, parse_file_names
 
 KEYED_STATS_SCHEMA: Final = pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA])
 
-_ALWAYS: Final = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
+_ALWAYS: Final = (COMMIT_TIME_COLUMN, PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN)
 _SCALE: Final = 15
 
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {

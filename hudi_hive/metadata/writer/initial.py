@@ -34,6 +34,7 @@ from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, data_files, statistics
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.options import write as declared
 from hudi_hive.schema import as_in_table
 from hudi_hive.storage import Storage
@@ -42,7 +43,7 @@ from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
 
-_KEY: Final = "_hoodie_record_key"
+_KEY: Final = RECORD_KEY_COLUMN
 _KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
 _RECORD_BYTES: Final = 48
 _MOST_BYTES: Final = 1 << 30

@@ -26,16 +26,40 @@ from hudi_hive.metadata.writer.store import (
     split_by_group,
     write_stat,
 )
+from hudi_hive.names import (
+    HOODIE_ARCHIVELOG_FOLDER,
+    HOODIE_COMPACTION_PAYLOAD_CLASS,
+    HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+    HOODIE_POPULATE_META_FIELDS,
+    HOODIE_RECORD_MERGE_MODE,
+    HOODIE_RECORD_MERGE_STRATEGY_ID,
+    HOODIE_TABLE_BASE_FILE_FORMAT,
+    HOODIE_TABLE_INDEX_DEFS_PATH,
+    HOODIE_TABLE_INITIAL_VERSION,
+    HOODIE_TABLE_KEYGENERATOR_CLASS,
+    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_METADATA_PARTITIONS,
+    HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT,
+    HOODIE_TABLE_NAME,
+    HOODIE_TABLE_RECORDKEY_FIELDS,
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
+    HOODIE_TABLE_TYPE,
+    HOODIE_TABLE_VERSION,
+    HOODIE_TIMELINE_HISTORY_PATH,
+    HOODIE_TIMELINE_LAYOUT_VERSION,
+    HOODIE_TIMELINE_PATH,
+)
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys import PARTITION_METAFILE
 from hudi_hive.table.properties import PROPERTIES_PATH, properties_bytes, update_properties
 from hudi_hive.timeline.instants import DELTA_COMMIT
 
-COMPLETE_PARTITIONS: Final = "hoodie.table.metadata.partitions"
-INFLIGHT_PARTITIONS: Final = "hoodie.table.metadata.partitions.inflight"
+COMPLETE_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS
+INFLIGHT_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 
-_DEFINITIONS: Final = "hoodie.table.index.defs.path"
+_DEFINITIONS: Final = HOODIE_TABLE_INDEX_DEFS_PATH
 _DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _CLASSES: Final = "org.apache.hudi.metadata"
 _FIRST_INSTANT: Final = "00000000000000"
@@ -51,32 +75,32 @@ def own_properties(config: TableConfig) -> dict[str, str]:
         config: the data table's properties.
     """
     properties = {
-        "hoodie.table.name": f"{config.name}_metadata",
-        "hoodie.table.type": "MERGE_ON_READ",
-        "hoodie.table.version": str(config.version),
-        "hoodie.timeline.layout.version": str(config.layout),
-        "hoodie.table.base.file.format": "HFILE",
-        "hoodie.table.recordkey.fields": "key",
-        "hoodie.populate.meta.fields": "false",
-        "hoodie.datasource.write.drop.partition.columns": "false",
-        "hoodie.compaction.payload.class": f"{_CLASSES}.HoodieMetadataPayload",
+        HOODIE_TABLE_NAME: f"{config.name}_metadata",
+        HOODIE_TABLE_TYPE: "MERGE_ON_READ",
+        HOODIE_TABLE_VERSION: str(config.version),
+        HOODIE_TIMELINE_LAYOUT_VERSION: str(config.layout),
+        HOODIE_TABLE_BASE_FILE_FORMAT: "HFILE",
+        HOODIE_TABLE_RECORDKEY_FIELDS: "key",
+        HOODIE_POPULATE_META_FIELDS: "false",
+        HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS: "false",
+        HOODIE_COMPACTION_PAYLOAD_CLASS: f"{_CLASSES}.HoodieMetadataPayload",
     }
-    if "hoodie.table.timeline.timezone" in config.properties:
-        properties["hoodie.table.timeline.timezone"] = config.properties["hoodie.table.timeline.timezone"]
+    if HOODIE_TABLE_TIMELINE_TIMEZONE in config.properties:
+        properties[HOODIE_TABLE_TIMELINE_TIMEZONE] = config.properties[HOODIE_TABLE_TIMELINE_TIMEZONE]
     if config.version < 8:
-        properties["hoodie.archivelog.folder"] = "archived"
-        properties["hoodie.table.keygenerator.class"] = f"{_CLASSES}.HoodieTableMetadataKeyGenerator"
-        properties["hoodie.compaction.record.merger.strategy"] = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+        properties[HOODIE_ARCHIVELOG_FOLDER] = "archived"
+        properties[HOODIE_TABLE_KEYGENERATOR_CLASS] = f"{_CLASSES}.HoodieTableMetadataKeyGenerator"
+        properties[HOODIE_COMPACTION_RECORD_MERGER_STRATEGY] = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
         return properties
     properties.update(
         {
-            "hoodie.archivelog.folder": "history",
-            "hoodie.table.initial.version": str(config.version),
-            "hoodie.timeline.path": "timeline",
-            "hoodie.timeline.history.path": "history",
-            "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
-            "hoodie.record.merge.mode": "CUSTOM",
-            "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+            HOODIE_ARCHIVELOG_FOLDER: "history",
+            HOODIE_TABLE_INITIAL_VERSION: str(config.version),
+            HOODIE_TIMELINE_PATH: "timeline",
+            HOODIE_TIMELINE_HISTORY_PATH: "history",
+            HOODIE_TABLE_KEYGENERATOR_TYPE: "HOODIE_TABLE_METADATA",
+            HOODIE_RECORD_MERGE_MODE: "CUSTOM",
+            HOODIE_RECORD_MERGE_STRATEGY_ID: "00000000-0000-0000-0000-000000000000",
         }
     )
     return properties

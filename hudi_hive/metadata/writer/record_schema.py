@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hudi_hive.formats.base import WRAPPERS
+from hudi_hive.names import META_COLUMN_PREFIX
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 
@@ -46,7 +47,10 @@ def record_schema(version: int) -> str:
     Args:
         version: table version: 6, 8 or 9.
     """
-    meta = [{"name": f"_hoodie_{name}", "type": ["null", "string"], "doc": "", "default": None} for name in _META]
+    meta = [
+        {"name": f"{META_COLUMN_PREFIX}{name}", "type": ["null", "string"], "doc": "", "default": None}
+        for name in _META
+    ]
     size = _record("HoodieMetadataFileInfo", [_field("size", "long"), _field("isDeleted", "boolean")])
     lists = {"type": "map", "values": size, "avro.java.string": "String"}
     fields = [

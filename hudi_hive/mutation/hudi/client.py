@@ -13,12 +13,13 @@ from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.mutation.core import TransactionState
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination import TaskExecutor, table_lock
 from hudi_hive.write.mutation import MutationWriter
 from hudi_hive.write.options import WriteConfig
 
-_OPERATION = "hoodie.datasource.write.operation"
+_OPERATION = HOODIE_DATASOURCE_WRITE_OPERATION
 
 
 class HudiMutatorClient:

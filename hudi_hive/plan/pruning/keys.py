@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.hash import BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient
 
-RECORD_KEY: Final = "_hoodie_record_key"
+RECORD_KEY: Final = RECORD_KEY_COLUMN
 MOST_KEYS: Final = 1000
 """With more keys than this, looking each of them up costs more than it saves."""
 

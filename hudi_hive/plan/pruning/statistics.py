@@ -19,14 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.names import COMMIT_SEQNO_COLUMN, FILE_NAME_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.plan.pruning.versions import MovedColumns, ranges_by_version
 from hudi_hive.predicate import ColumnRange, RowFilter, own_columns, walk_outlines
 from hudi_hive.table import MetaClient
 
 # A column that each file with statistics has statistics of, in every version.
-_EVERYWHERE: Final = "_hoodie_record_key"
+_EVERYWHERE: Final = RECORD_KEY_COLUMN
 # Log records hold other values in these than the rows that are shown.
-_SET_BY_READERS: Final = ("_hoodie_file_name", "_hoodie_commit_seqno")
+_SET_BY_READERS: Final = (FILE_NAME_COLUMN, COMMIT_SEQNO_COLUMN)
 _HIGH_CHARACTER: Final = r"[\x{E000}-\x{10FFFF}]"
 # From table version 9 on, statistics say in which unit a timestamp's number is.
 _VERSION_WITH_UNITS: Final = 9

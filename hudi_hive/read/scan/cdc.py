@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, IncrementalRangeError
 from hudi_hive.formats.base import select
+from hudi_hive.names import COMMIT_TIME_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.plan.core import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.model import ScanPlan
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
@@ -32,7 +33,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs import BlockRange, scan_logs
 
-RECORD_KEY = "_hoodie_record_key"
+RECORD_KEY = RECORD_KEY_COLUMN
 
 _AVRO_VERSIONS = 8
 """Up to this table version an image that is looked up for a listed change is in Avro's text form, too."""
@@ -128,7 +129,7 @@ class _Group:
             old = before.pop(key, None)
             if old is None:
                 yield "i", None, compact_json(row)
-            elif row["_hoodie_commit_time"] == self._instant != old["_hoodie_commit_time"]:
+            elif row[COMMIT_TIME_COLUMN] == self._instant != old[COMMIT_TIME_COLUMN]:
                 yield "u", compact_json(old), compact_json(row)
         for old in before.values():
             yield "d", compact_json(old), None

@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
+from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.predicate import ColumnRef, In, Node, RowFilter, conjunction
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler, file_conditions, may_pass
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.storage import Storage
 from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
-COMMIT_TIME: Final = "_hoodie_commit_time"
+COMMIT_TIME: Final = COMMIT_TIME_COLUMN
 
 DEFAULT_THREADS: Final = 4
 """Files read at the same time unless the caller says otherwise."""

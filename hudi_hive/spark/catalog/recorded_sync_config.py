@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_hive.metastore import HiveMetastore, Table
+from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
 from hudi_hive.sync import HiveSyncConfig
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient
 
-_READ_OPTIMISED = "hoodie.query.as.ro.table"
+_READ_OPTIMISED = HOODIE_QUERY_AS_RO_TABLE
 _PATH = "path"
 _SUFFIXES = ("_ro", "_rt")
 

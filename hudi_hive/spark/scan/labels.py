@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from hudi_hive.formats.base import open_base_file
+from hudi_hive.names import HOODIE_TABLE_INITIAL_VERSION
 from hudi_hive.plan import ScanPlan
 from hudi_hive.schema import holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage
@@ -32,7 +33,7 @@ def has_doubtful_times(config: TableConfig, schema: pa.Schema) -> bool:
         config: of the table.
         schema: the table's.
     """
-    made_in = config.properties.get("hoodie.table.initial.version", "")
+    made_in = config.properties.get(HOODIE_TABLE_INITIAL_VERSION, "")
     if config.base_file_format != "parquet" or (made_in.isdigit() and int(made_in) >= _RIGHT_FROM):
         return False
     return any(_is_doubtful(field.type) for field in schema)

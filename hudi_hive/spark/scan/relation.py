@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 )
 
 from hudi_hive.errors import SchemaError, SparkError
+from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, Jvm, relations
@@ -35,7 +36,7 @@ from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.table.keys import DEFAULT_PARTITION
 
-COMMIT_TIME = "_hoodie_commit_time"
+COMMIT_TIME = COMMIT_TIME_COLUMN
 
 _TELLING = (StringType, ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
 """Types whose value is told by its text in a partition path; others (timestamps, decimals …) have several spellings."""

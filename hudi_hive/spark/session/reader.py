@@ -13,6 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.errors import SparkError
+from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
@@ -96,7 +97,7 @@ def table(
     """
     environment, session = _environment(spark), _java_session(spark)
     entry = require_table(environment.jvm, session, name)
-    if query_type is None and begin is None and "hoodie.datasource.query.type" not in (options or {}):
+    if query_type is None and begin is None and HOODIE_DATASOURCE_QUERY_TYPE not in (options or {}):
         query_type = entry.query_type()
     query = Query.of(query_type, as_of=as_of, begin=begin, end=end, options=options)
     return _frame(spark, relation_plan(environment, session, entry.location, query, entry.declared))

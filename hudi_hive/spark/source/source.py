@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
+from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, to_java
@@ -139,7 +140,7 @@ def _write(
     context = SparkContext._active_spark_context
     assert context is not None
     frame = DataFrame(rows, SparkSession(context, session))
-    options = {name: value for name, value in parameters.items() if name.startswith(("hoodie.", "hive."))}
+    options = {name: value for name, value in parameters.items() if name.startswith((HOODIE_PREFIX, "hive."))}
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
         raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)

@@ -18,6 +18,14 @@ from hudi_hive.errors import SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.connection import SECURITY, URIS
 from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.names import (
+    HOODIE_DATASOURCE_HIVE_SYNC_PREFIX,
+    HOODIE_DATASOURCE_META_SYNC_PREFIX,
+    HOODIE_META_SYNC_PREFIX,
+    HOODIE_METADATA_PREFIX,
+    HOODIE_WRITE_CONCURRENCY_PREFIX,
+    HOODIE_WRITE_LOCK_PREFIX,
+)
 from hudi_hive.schema import InternalSchema, SchemaUpdate
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, Jvm, class_name, option, scala_items, to_java
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
@@ -30,8 +38,8 @@ from hudi_hive.write.alter import alter, alter_schema, schema_update
 from hudi_hive.write.coordination import reported, table_lock
 from hudi_hive.write.options import WriteConfig
 
-_OPTIONS: Final = ("hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.metadata.")
-_SYNC_OPTIONS: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.")
+_OPTIONS: Final = (HOODIE_WRITE_CONCURRENCY_PREFIX, HOODIE_WRITE_LOCK_PREFIX, HOODIE_METADATA_PREFIX)
+_SYNC_OPTIONS: Final = (HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_DATASOURCE_META_SYNC_PREFIX, HOODIE_META_SYNC_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.names import HOODIE_TABLE_NAME
 from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.rows import (
@@ -110,7 +111,7 @@ def write(
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
     client = MetaClient.load(base) if exists else None
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
-        all_options.setdefault("hoodie.table.name", client.config.name)
+        all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
         sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
         report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options))

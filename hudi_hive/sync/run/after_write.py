@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.names import HOODIE_DATASOURCE_META_SYNC_BASE_PATH
 from hudi_hive.schema import InternalSchema
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.catalog_types import refuse_catalog_types
@@ -21,7 +22,7 @@ from hudi_hive.timeline import Instant
 from hudi_hive.write.coordination import reported
 from hudi_hive.write.options import WriteConfig
 
-_BASE_PATH = "hoodie.datasource.meta.sync.base.path"
+_BASE_PATH = HOODIE_DATASOURCE_META_SYNC_BASE_PATH
 
 
 @dataclass(frozen=True)

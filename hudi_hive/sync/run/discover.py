@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError, UnsafePathError
+from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_PREFIX
 from hudi_hive.redaction import redact, redact_options
 from hudi_hive.storage import Storage
 
@@ -105,7 +106,7 @@ def _parse(line: str, where: str) -> ListedTable | None:
         name, separator, value = word.partition("=")
         if not separator or not name:
             raise InvalidOptionError(f"options are key=value, not {word!r}", path=where)
-        options[name if name.startswith("hoodie.") else f"hoodie.datasource.hive_sync.{name}"] = value
+        options[name if name.startswith(HOODIE_PREFIX) else f"{HOODIE_DATASOURCE_HIVE_SYNC_PREFIX}{name}"] = value
     return ListedTable(words[0], options)
 
 

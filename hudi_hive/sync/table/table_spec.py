@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hudi_hive.errors import SchemaSyncError
+from hudi_hive.names import (
+    COMMIT_SEQNO_COLUMN,
+    COMMIT_TIME_COLUMN,
+    FILE_NAME_COLUMN,
+    HOODIE_QUERY_AS_RO_TABLE,
+    PARTITION_PATH_COLUMN,
+    RECORD_KEY_COLUMN,
+)
 from hudi_hive.sync.config import BucketSpec, HiveSyncConfig, SyncTarget, parse_bucket_spec
 from hudi_hive.sync.table.locations import absolute
 from hudi_hive.sync.table.parquet_schema import OPTIONAL, StorageField, storage_fields
@@ -21,11 +29,11 @@ LAST_COMMIT = "last_commit_time_sync"
 LAST_COMPLETION = "last_commit_completion_time_sync"
 
 META_FIELDS = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
+    COMMIT_TIME_COLUMN,
+    COMMIT_SEQNO_COLUMN,
+    RECORD_KEY_COLUMN,
+    PARTITION_PATH_COLUMN,
+    FILE_NAME_COLUMN,
 )
 
 _PARQUET_OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
@@ -180,7 +188,7 @@ def build_spec(
     if config.sync_as_datasource:
         serde |= {
             "path": base_path,
-            "hoodie.query.as.ro.table": str(view is View.READ_OPTIMIZED).lower(),
+            HOODIE_QUERY_AS_RO_TABLE: str(view is View.READ_OPTIMIZED).lower(),
         }
         parameters |= spark_table_parameters(
             spark_schema_json(fields, partition_fields),

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.base import BaseFile
+from hudi_hive.names import FILE_NAME_COLUMN
 
-_FILE_NAME: Final = "_hoodie_file_name"
+_FILE_NAME: Final = FILE_NAME_COLUMN
 _NAME: Final = re.compile(r"(?P<file_id>[^_/]+)_[^_/]*_(?P<instant>[0-9]+)\.[a-z]+")
 _AVRO_SCHEMA: Final = b"parquet.avro.schema"
 _MOST_CHANGED: Final = 4

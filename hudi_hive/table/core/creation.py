@@ -13,6 +13,38 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
+from hudi_hive.names import (
+    HOODIE_ARCHIVELOG_FOLDER,
+    HOODIE_DATABASE_NAME,
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+    HOODIE_KEYGEN_PREFIX,
+    HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT,
+    HOODIE_POPULATE_META_FIELDS,
+    HOODIE_RECORD_MERGE_PROPERTY_PREFIX,
+    HOODIE_TABLE_BASE_FILE_FORMAT,
+    HOODIE_TABLE_CDC_ENABLED,
+    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
+    HOODIE_TABLE_CHECKSUM,
+    HOODIE_TABLE_CREATE_SCHEMA,
+    HOODIE_TABLE_FORMAT,
+    HOODIE_TABLE_INDEX_DEFS_PATH,
+    HOODIE_TABLE_INITIAL_VERSION,
+    HOODIE_TABLE_KEYGENERATOR_CLASS,
+    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_LOG_FILE_FORMAT,
+    HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE,
+    HOODIE_TABLE_NAME,
+    HOODIE_TABLE_PARTITION_FIELDS,
+    HOODIE_TABLE_RECORDKEY_FIELDS,
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
+    HOODIE_TABLE_TYPE,
+    HOODIE_TABLE_VERSION,
+    HOODIE_TIMELINE_HISTORY_PATH,
+    HOODIE_TIMELINE_LAYOUT_VERSION,
+    HOODIE_TIMELINE_PATH,
+)
 from hudi_hive.options import KEY_GENERATOR_CLASSES
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
@@ -39,13 +71,13 @@ _NAME = re.compile(r"[^\s/\\.,:]+")
 _FOLDERS: Final = (".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids", ".temp", ".schema")
 _FURTHER_KEYS: Final = frozenset(
     {
-        "hoodie.table.log.file.format",
-        "hoodie.partition.metafile.use.base.format",
-        "hoodie.datasource.write.drop.partition.columns",
-        "hoodie.table.index.defs.path",
+        HOODIE_TABLE_LOG_FILE_FORMAT,
+        HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT,
+        HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+        HOODIE_TABLE_INDEX_DEFS_PATH,
     }
 )
-_FURTHER_PREFIXES: Final = ("hoodie.keygen.", "hoodie.record.merge.property.")
+_FURTHER_PREFIXES: Final = (HOODIE_KEYGEN_PREFIX, HOODIE_RECORD_MERGE_PROPERTY_PREFIX)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,20 +141,20 @@ class TableDefinition:
         _check_columns(schema, [*self.record_keys, *partition_columns, *self.ordering_fields])
         merge_mode = self.merge_mode and self.merge_mode.upper()
         properties = {
-            "hoodie.table.name": self.name,
-            "hoodie.table.type": table_type,
-            "hoodie.table.version": str(version),
-            "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
-            "hoodie.table.base.file.format": "PARQUET",
-            "hoodie.table.partition.fields": ",".join(partition_columns if version == 6 else self.partition_fields),
-            "hoodie.datasource.write.hive_style_partitioning": _flag(self.hive_style_partitioning),
-            "hoodie.datasource.write.partitionpath.urlencode": _flag(self.url_encode_partitioning),
-            "hoodie.datasource.write.drop.partition.columns": "false",
-            "hoodie.partition.metafile.use.base.format": "false",
-            "hoodie.populate.meta.fields": _flag(self.populate_meta_fields),
-            "hoodie.table.timeline.timezone": self.timezone.upper(),
-            **({"hoodie.table.recordkey.fields": ",".join(self.record_keys)} if self.record_keys else {}),
-            **({"hoodie.table.create.schema": schema} if schema is not None else {}),
+            HOODIE_TABLE_NAME: self.name,
+            HOODIE_TABLE_TYPE: table_type,
+            HOODIE_TABLE_VERSION: str(version),
+            HOODIE_TIMELINE_LAYOUT_VERSION: str(LAYOUT_OF_VERSION[version]),
+            HOODIE_TABLE_BASE_FILE_FORMAT: "PARQUET",
+            HOODIE_TABLE_PARTITION_FIELDS: ",".join(partition_columns if version == 6 else self.partition_fields),
+            HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING: _flag(self.hive_style_partitioning),
+            HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE: _flag(self.url_encode_partitioning),
+            HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS: "false",
+            HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT: "false",
+            HOODIE_POPULATE_META_FIELDS: _flag(self.populate_meta_fields),
+            HOODIE_TABLE_TIMELINE_TIMEZONE: self.timezone.upper(),
+            **({HOODIE_TABLE_RECORDKEY_FIELDS: ",".join(self.record_keys)} if self.record_keys else {}),
+            **({HOODIE_TABLE_CREATE_SCHEMA: schema} if schema is not None else {}),
             **_cdc_properties(self.cdc),
             **_version_properties(version, generator, self.database),
             **merge_properties(version, table_type, self.ordering_fields, merge_mode, self.payload_class),
@@ -154,7 +186,7 @@ def create_table(
     storage = storage if storage is not None else Storage(path, storage_options)
     properties = definition.to_properties()
     config = TableConfig.from_properties(
-        {**properties, "hoodie.table.checksum": table_checksum(properties)}, storage.uri(PROPERTIES_PATH)
+        {**properties, HOODIE_TABLE_CHECKSUM: table_checksum(properties)}, storage.uri(PROPERTIES_PATH)
     )
     MergeSpec.from_config(config)  # refuses what could be written and not be read again
     _write(storage, config, properties)
@@ -230,30 +262,30 @@ def _schema_text(schema: Mapping[str, Any] | str | None) -> str | None:
 
 def _cdc_properties(cdc: str | bool) -> dict[str, str]:
     if cdc is False:
-        return {"hoodie.table.cdc.enabled": "false"}
+        return {HOODIE_TABLE_CDC_ENABLED: "false"}
     mode = CDC_MODES[-1] if cdc is True else cdc.upper()
     if mode not in CDC_MODES:
         raise InvalidOptionError(f"change logging mode {cdc!r} is not one of {', '.join(CDC_MODES)}")
-    return {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": mode}
+    return {HOODIE_TABLE_CDC_ENABLED: "true", HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE: mode}
 
 
 def _version_properties(version: int, generator: str, database: str | None) -> dict[str, str]:
     """What differs from release to release, but for merging."""
     if version == 6:
         return {
-            "hoodie.archivelog.folder": "archived",
-            "hoodie.database.name": database or "",
-            "hoodie.table.keygenerator.class": _CLASS_OF_GENERATOR[generator],
+            HOODIE_ARCHIVELOG_FOLDER: "archived",
+            HOODIE_DATABASE_NAME: database or "",
+            HOODIE_TABLE_KEYGENERATOR_CLASS: _CLASS_OF_GENERATOR[generator],
         }
     return {
-        "hoodie.table.initial.version": str(version),
-        "hoodie.timeline.path": "timeline",
-        "hoodie.timeline.history.path": "history",
-        "hoodie.archivelog.folder": "history",
-        "hoodie.table.multiple.base.file.formats.enable": "false",
-        "hoodie.table.keygenerator.type": generator,
-        **({"hoodie.database.name": database} if database else {}),
-        **({"hoodie.table.format": "native"} if version == 9 else {}),
+        HOODIE_TABLE_INITIAL_VERSION: str(version),
+        HOODIE_TIMELINE_PATH: "timeline",
+        HOODIE_TIMELINE_HISTORY_PATH: "history",
+        HOODIE_ARCHIVELOG_FOLDER: "history",
+        HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE: "false",
+        HOODIE_TABLE_KEYGENERATOR_TYPE: generator,
+        **({HOODIE_DATABASE_NAME: database} if database else {}),
+        **({HOODIE_TABLE_FORMAT: "native"} if version == 9 else {}),
     }
 
 

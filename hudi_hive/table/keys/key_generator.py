@@ -16,6 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.names import (
+    HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
+    HOODIE_TABLE_PARTITION_FIELDS,
+    HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
+)
 from hudi_hive.schema import java_text, text_or
 from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value, path_defect
 from hudi_hive.table.keys.timestamp_path import TimestampFormat
@@ -23,8 +29,8 @@ from hudi_hive.table.properties import TableConfig
 
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
-CONSISTENT_TIMESTAMPS: Final = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
-NEW_COMPLEX_ENCODING: Final = "hoodie.write.complex.keygen.new.encoding"
+CONSISTENT_TIMESTAMPS: Final = HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED
+NEW_COMPLEX_ENCODING: Final = HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING
 
 _SHOWN: Final = 200
 """Characters of a partition path that an error shows."""
@@ -280,7 +286,7 @@ def _path_fields(config: TableConfig, kind: str, settings: Mapping[str, str]) ->
 
 def _custom_entries(config: TableConfig, settings: Mapping[str, str]) -> list[str]:
     """Partition fields with their kinds: version 6 keeps the bare names, the kinds come with each write."""
-    for key in ("hoodie.table.partition.fields", "hoodie.datasource.write.partitionpath.field"):
+    for key in (HOODIE_TABLE_PARTITION_FIELDS, HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD):
         entries = [entry.strip() for entry in settings.get(key, "").split(",") if entry.strip()]
         names = tuple(entry.partition(":")[0] for entry in entries)
         if names == config.partition_fields and all(":" in entry for entry in entries):

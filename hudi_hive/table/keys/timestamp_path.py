@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hudi_hive.errors import InvalidOptionError, KeyGenerationError
+from hudi_hive.names import HOODIE_DELTASTREAMER_KEYGEN_TIMEBASED_PREFIX, HOODIE_KEYGEN_TIMEBASED_PREFIX
 from hudi_hive.table.keys.joda import format_time, parse_pattern, parse_time, smallest_unit
 
-_PREFIXES: Final = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_PREFIXES: Final = (HOODIE_KEYGEN_TIMEBASED_PREFIX, HOODIE_DELTASTREAMER_KEYGEN_TIMEBASED_PREFIX)
 _MILLIS: Final = {
     "NANOSECONDS": (1, 1_000_000),
     "MICROSECONDS": (1, 1000),

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock
+from hudi_hive.names import META_COLUMN_PREFIX
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.timeline import Timeline
 
 _OF_RECORDS: Final = frozenset({BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA, BlockType.CDC_DATA})
-_META_PREFIX: Final = "_hoodie_"
+_META_PREFIX: Final = META_COLUMN_PREFIX
 _MOST_CHANGED: Final = 4
 """Characters of a text that an overwritten integer changes. Schemas of different versions differ in other ways."""
 

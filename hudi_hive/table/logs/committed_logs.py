@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log import BlockType, LogBlock
+from hudi_hive.names import FILE_NAME_COLUMN
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import LogData, LogDeletes
 from hudi_hive.table.view import parse_file_names
@@ -29,7 +30,7 @@ from hudi_hive.timeline.payloads import LOG_WRITES_SCHEMA
 CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
 """Types of blocks that hold records or deletes."""
 
-_FILE_NAME: Final = "_hoodie_file_name"
+_FILE_NAME: Final = FILE_NAME_COLUMN
 _REMEDY: Final = "restore the file, or roll its commit back"
 _READERS: Final = 16
 

@@ -17,6 +17,7 @@ from hudi_hive.formats.avro import decode_records, describe
 from hudi_hive.formats.base import BaseFile, decoding, empty_columns, open_parquet_bytes
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, Positions, avro_bounds, decode_deletes
+from hudi_hive.names import RECORD_KEY_COLUMN
 
 _METADATA_RECORD: Final = "HoodieMetadataRecord"
 _KEY_FIELD: Final = "key"
@@ -62,7 +63,7 @@ class LogDeletes:
     path: str = field(default="", compare=False)
 
 
-RECORD_KEY: Final = "_hoodie_record_key"
+RECORD_KEY: Final = RECORD_KEY_COLUMN
 
 
 def decode_block(

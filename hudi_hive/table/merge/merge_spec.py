@@ -15,20 +15,31 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidPropertiesError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.names import (
+    HOODIE_PAYLOAD_DELETE_FIELD,
+    HOODIE_PAYLOAD_DELETE_MARKER,
+    HOODIE_RECORD_MERGE_PROPERTY_PREFIX,
+    HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
+    HOODIE_TABLE_PARTIAL_UPDATE_MODE,
+    HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE,
+    IS_DELETED_COLUMN,
+    OPERATION_COLUMN,
+    RECORD_KEY_COLUMN,
+)
 from hudi_hive.table.properties import TableConfig
 
-RECORD_KEY: Final = "_hoodie_record_key"
-IS_DELETED: Final = "_hoodie_is_deleted"
-OPERATION: Final = "_hoodie_operation"
+RECORD_KEY: Final = RECORD_KEY_COLUMN
+IS_DELETED: Final = IS_DELETED_COLUMN
+OPERATION: Final = OPERATION_COLUMN
 UNAVAILABLE_VALUE: Final = "__debezium_unavailable_value"
 
 _COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 _EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
 _MODEL: Final = "org.apache.hudi.common.model."
-_DELETE_FIELD: Final = "hoodie.payload.delete.field"
-_DELETE_MARKER: Final = "hoodie.payload.delete.marker"
-_PROPERTY: Final = "hoodie.record.merge.property."
+_DELETE_FIELD: Final = HOODIE_PAYLOAD_DELETE_FIELD
+_DELETE_MARKER: Final = HOODIE_PAYLOAD_DELETE_MARKER
+_PROPERTY: Final = HOODIE_RECORD_MERGE_PROPERTY_PREFIX
 
 
 class Order(Enum):
@@ -181,7 +192,7 @@ def _check_debezium(config: TableConfig, payload: str | None) -> None:
 
 
 def _version_8(config: TableConfig) -> _Way:
-    payload = _payload(config, "hoodie.table.legacy.payload.class") or _payload(config)
+    payload = _payload(config, HOODIE_TABLE_LEGACY_PAYLOAD_CLASS) or _payload(config)
     partial = _partial_mode(config)
     mode = (config.merge_mode or _inferred_mode(config)).upper()
     if mode == "CUSTOM":
@@ -228,7 +239,7 @@ def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
 
 
 def _partial_mode(config: TableConfig) -> Partial | None:
-    mode = (config.properties.get("hoodie.table.partial.update.mode") or "").strip().upper()
+    mode = (config.properties.get(HOODIE_TABLE_PARTIAL_UPDATE_MODE) or "").strip().upper()
     if mode in ("", "NONE"):
         return None
     try:
@@ -259,7 +270,7 @@ def _delete_marker(config: TableConfig, payload: str | None) -> tuple[str | None
 
 
 def _unavailable_value(config: TableConfig) -> str:
-    value = _property(config, "hoodie.write.partial.update.unavailable.value")
+    value = _property(config, HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE)
     return value if value is not None else UNAVAILABLE_VALUE
 
 

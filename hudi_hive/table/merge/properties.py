@@ -9,6 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.names import (
+    HOODIE_COMPACTION_PAYLOAD_CLASS,
+    HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
+    HOODIE_PAYLOAD_DELETE_FIELD,
+    HOODIE_PAYLOAD_DELETE_MARKER,
+    HOODIE_RECORD_MERGE_MODE,
+    HOODIE_RECORD_MERGE_PROPERTY_PREFIX,
+    HOODIE_RECORD_MERGE_STRATEGY_ID,
+    HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
+    HOODIE_TABLE_ORDERING_FIELDS,
+    HOODIE_TABLE_PARTIAL_UPDATE_MODE,
+    HOODIE_TABLE_PRECOMBINE_FIELD,
+    HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE,
+)
 
 COMMIT_TIME: Final = "COMMIT_TIME_ORDERING"
 EVENT_TIME: Final = "EVENT_TIME_ORDERING"
@@ -27,29 +41,29 @@ _STRATEGY_OF_MODE: Final = {
     EVENT_TIME: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
     CUSTOM: "00000000-0000-0000-0000-000000000000",
 }
-_PARTIAL: Final = "hoodie.table.partial.update.mode"
-_MERGE: Final = "hoodie.record.merge.property."
-_UNAVAILABLE: Final = f"{_MERGE}hoodie.write.partial.update.unavailable.value"
+_PARTIAL: Final = HOODIE_TABLE_PARTIAL_UPDATE_MODE
+_MERGE: Final = HOODIE_RECORD_MERGE_PROPERTY_PREFIX
+_UNAVAILABLE: Final = f"{_MERGE}{HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE}"
 
 # Deprecated payloads -> what version 9 writes in place of them.
 _VERSION_9: Final[Mapping[str, Mapping[str, str]]] = {
-    f"{_MODEL}EventTimeAvroPayload": {"hoodie.record.merge.mode": EVENT_TIME},
-    f"{_MODEL}PartialUpdateAvroPayload": {"hoodie.record.merge.mode": EVENT_TIME, _PARTIAL: "IGNORE_DEFAULTS"},
+    f"{_MODEL}EventTimeAvroPayload": {HOODIE_RECORD_MERGE_MODE: EVENT_TIME},
+    f"{_MODEL}PartialUpdateAvroPayload": {HOODIE_RECORD_MERGE_MODE: EVENT_TIME, _PARTIAL: "IGNORE_DEFAULTS"},
     f"{_MODEL}OverwriteNonDefaultsWithLatestAvroPayload": {
-        "hoodie.record.merge.mode": COMMIT_TIME,
+        HOODIE_RECORD_MERGE_MODE: COMMIT_TIME,
         _PARTIAL: "IGNORE_DEFAULTS",
     },
     f"{_MODEL}AWSDmsAvroPayload": {
-        "hoodie.record.merge.mode": COMMIT_TIME,
-        f"{_MERGE}hoodie.payload.delete.field": "Op",
-        f"{_MERGE}hoodie.payload.delete.marker": "D",
+        HOODIE_RECORD_MERGE_MODE: COMMIT_TIME,
+        f"{_MERGE}{HOODIE_PAYLOAD_DELETE_FIELD}": "Op",
+        f"{_MERGE}{HOODIE_PAYLOAD_DELETE_MARKER}": "D",
     },
     f"{_DEBEZIUM}PostgresDebeziumAvroPayload": {
-        "hoodie.record.merge.mode": EVENT_TIME,
+        HOODIE_RECORD_MERGE_MODE: EVENT_TIME,
         _PARTIAL: "FILL_UNAVAILABLE",
         _UNAVAILABLE: "__debezium_unavailable_value",
-        f"{_MERGE}hoodie.payload.delete.field": "_change_operation_type",
-        f"{_MERGE}hoodie.payload.delete.marker": "d",
+        f"{_MERGE}{HOODIE_PAYLOAD_DELETE_FIELD}": "_change_operation_type",
+        f"{_MERGE}{HOODIE_PAYLOAD_DELETE_MARKER}": "d",
     },
 }
 
@@ -94,28 +108,28 @@ def _version_6(
     table_type: str, ordering_fields: Sequence[str], mode: str | None, payload_class: str | None
 ) -> dict[str, str]:
     """0.15.0 writes class and strategy for merge-on-read tables only; one that was asked for is kept in any case."""
-    result = {"hoodie.table.precombine.field": ordering_fields[0]} if ordering_fields else {}
+    result = {HOODIE_TABLE_PRECOMBINE_FIELD: ordering_fields[0]} if ordering_fields else {}
     if table_type == "MERGE_ON_READ" or (mode not in (None, COMMIT_TIME)):
-        result["hoodie.compaction.payload.class"] = payload_class or _PAYLOAD_OF_MODE[mode or COMMIT_TIME]
+        result[HOODIE_COMPACTION_PAYLOAD_CLASS] = payload_class or _PAYLOAD_OF_MODE[mode or COMMIT_TIME]
         # The release writes this strategy whatever the class; the class decides.
-        result["hoodie.compaction.record.merger.strategy"] = _STRATEGY_OF_MODE[EVENT_TIME]
+        result[HOODIE_COMPACTION_RECORD_MERGER_STRATEGY] = _STRATEGY_OF_MODE[EVENT_TIME]
     return result
 
 
 def _version_8(ordering_fields: Sequence[str], mode: str, payload_class: str | None) -> dict[str, str]:
     return {
-        **({"hoodie.table.precombine.field": ordering_fields[0]} if ordering_fields else {}),
-        "hoodie.record.merge.mode": mode,
-        "hoodie.record.merge.strategy.id": _STRATEGY_OF_MODE[mode],
-        "hoodie.compaction.payload.class": payload_class or _PAYLOAD_OF_MODE[mode],
+        **({HOODIE_TABLE_PRECOMBINE_FIELD: ordering_fields[0]} if ordering_fields else {}),
+        HOODIE_RECORD_MERGE_MODE: mode,
+        HOODIE_RECORD_MERGE_STRATEGY_ID: _STRATEGY_OF_MODE[mode],
+        HOODIE_COMPACTION_PAYLOAD_CLASS: payload_class or _PAYLOAD_OF_MODE[mode],
     }
 
 
 def _version_9(ordering_fields: Sequence[str], mode: str, payload_class: str | None) -> dict[str, str]:
-    result = {"hoodie.table.ordering.fields": ",".join(ordering_fields)} if ordering_fields else {}
+    result = {HOODIE_TABLE_ORDERING_FIELDS: ",".join(ordering_fields)} if ordering_fields else {}
     if mode != CUSTOM:
-        return {**result, "hoodie.record.merge.mode": mode}
+        return {**result, HOODIE_RECORD_MERGE_MODE: mode}
     converted = _VERSION_9.get(payload_class or "")
     if converted is None:
         raise InvalidOptionError(f"payload class {payload_class} is not known to table version 9")
-    return {**result, "hoodie.table.legacy.payload.class": payload_class or "", **converted}
+    return {**result, HOODIE_TABLE_LEGACY_PAYLOAD_CLASS: payload_class or "", **converted}

@@ -11,6 +11,38 @@ from dataclasses import dataclass, field
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats import parse_properties
+from hudi_hive.names import (
+    HOODIE_ARCHIVELOG_FOLDER,
+    HOODIE_BOOTSTRAP_BASE_PATH,
+    HOODIE_COMPACTION_PAYLOAD_CLASS,
+    HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
+    HOODIE_DATABASE_NAME,
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+    HOODIE_POPULATE_META_FIELDS,
+    HOODIE_RECORD_MERGE_MODE,
+    HOODIE_RECORD_MERGE_STRATEGY_ID,
+    HOODIE_TABLE_BASE_FILE_FORMAT,
+    HOODIE_TABLE_CDC_ENABLED,
+    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
+    HOODIE_TABLE_CHECKSUM,
+    HOODIE_TABLE_CREATE_SCHEMA,
+    HOODIE_TABLE_KEYGENERATOR_CLASS,
+    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_METADATA_PARTITIONS,
+    HOODIE_TABLE_NAME,
+    HOODIE_TABLE_ORDERING_FIELDS,
+    HOODIE_TABLE_PARTITION_FIELDS,
+    HOODIE_TABLE_PRECOMBINE_FIELD,
+    HOODIE_TABLE_RECORDKEY_FIELDS,
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
+    HOODIE_TABLE_TYPE,
+    HOODIE_TABLE_VERSION,
+    HOODIE_TIMELINE_HISTORY_PATH,
+    HOODIE_TIMELINE_LAYOUT_VERSION,
+    HOODIE_TIMELINE_PATH,
+)
 from hudi_hive.options import key_generator_name
 from hudi_hive.options import table as options
 from hudi_hive.storage import Storage
@@ -161,39 +193,39 @@ class TableConfig:
         """
         get = _Getter(properties, path)
         version = _check_version(get)
-        name, database = get.required("hoodie.table.name"), get.text("hoodie.database.name")
+        name, database = get.required(HOODIE_TABLE_NAME), get.text(HOODIE_DATABASE_NAME)
         _check_checksum(get, name, database)
         fields, types = _partition_fields(get)
         return cls(
             properties=dict(properties),
             name=name,
             database=database,
-            table_type=get.one_of("hoodie.table.type", COPY_ON_WRITE, (COPY_ON_WRITE, MERGE_ON_READ)),
+            table_type=get.one_of(HOODIE_TABLE_TYPE, COPY_ON_WRITE, (COPY_ON_WRITE, MERGE_ON_READ)),
             version=version,
             layout=_check_layout(get, version),
-            timeline_path=get.folder("hoodie.timeline.path", "timeline"),
-            history_path=get.folder("hoodie.timeline.history.path", "history"),
-            archive_folder=get.folder("hoodie.archivelog.folder", "archived"),
-            timezone=get.one_of("hoodie.table.timeline.timezone", "LOCAL", ("LOCAL", "UTC")),
-            record_keys=get.items("hoodie.table.recordkey.fields"),
+            timeline_path=get.folder(HOODIE_TIMELINE_PATH, "timeline"),
+            history_path=get.folder(HOODIE_TIMELINE_HISTORY_PATH, "history"),
+            archive_folder=get.folder(HOODIE_ARCHIVELOG_FOLDER, "archived"),
+            timezone=get.one_of(HOODIE_TABLE_TIMELINE_TIMEZONE, "LOCAL", ("LOCAL", "UTC")),
+            record_keys=get.items(HOODIE_TABLE_RECORDKEY_FIELDS),
             partition_fields=fields,
             partition_field_types=types,
-            ordering_fields=get.items("hoodie.table.ordering.fields") or get.items("hoodie.table.precombine.field"),
+            ordering_fields=get.items(HOODIE_TABLE_ORDERING_FIELDS) or get.items(HOODIE_TABLE_PRECOMBINE_FIELD),
             key_generator=_key_generator(get),
-            hive_style_partitioning=get.flag("hoodie.datasource.write.hive_style_partitioning", False),
-            url_encode_partitioning=get.flag("hoodie.datasource.write.partitionpath.urlencode", False),
-            drop_partition_columns=get.flag("hoodie.datasource.write.drop.partition.columns", False),
-            populate_meta_fields=get.flag("hoodie.populate.meta.fields", True),
+            hive_style_partitioning=get.flag(HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING, False),
+            url_encode_partitioning=get.flag(HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE, False),
+            drop_partition_columns=get.flag(HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS, False),
+            populate_meta_fields=get.flag(HOODIE_POPULATE_META_FIELDS, True),
             base_file_format=_base_file_format(get, metadata_table),
-            create_schema=get.text("hoodie.table.create.schema"),
-            metadata_partitions=get.items("hoodie.table.metadata.partitions"),
-            merge_mode=get.text("hoodie.record.merge.mode"),
-            merge_strategy_id=get.text("hoodie.record.merge.strategy.id")
-            or get.text("hoodie.compaction.record.merger.strategy"),
-            payload_class=get.text("hoodie.compaction.payload.class"),
-            cdc_enabled=get.flag("hoodie.table.cdc.enabled", False),
-            cdc_logging_mode=(get.text("hoodie.table.cdc.supplemental.logging.mode") or "DATA_BEFORE_AFTER").upper(),
-            bootstrap_base_path=get.text("hoodie.bootstrap.base.path"),
+            create_schema=get.text(HOODIE_TABLE_CREATE_SCHEMA),
+            metadata_partitions=get.items(HOODIE_TABLE_METADATA_PARTITIONS),
+            merge_mode=get.text(HOODIE_RECORD_MERGE_MODE),
+            merge_strategy_id=get.text(HOODIE_RECORD_MERGE_STRATEGY_ID)
+            or get.text(HOODIE_COMPACTION_RECORD_MERGER_STRATEGY),
+            payload_class=get.text(HOODIE_COMPACTION_PAYLOAD_CLASS),
+            cdc_enabled=get.flag(HOODIE_TABLE_CDC_ENABLED, False),
+            cdc_logging_mode=(get.text(HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE) or "DATA_BEFORE_AFTER").upper(),
+            bootstrap_base_path=get.text(HOODIE_BOOTSTRAP_BASE_PATH),
         )
 
 
@@ -247,7 +279,7 @@ class _Getter:
 
 
 def _check_version(get: _Getter) -> int:
-    version = get.number("hoodie.table.version")
+    version = get.number(HOODIE_TABLE_VERSION)
     if version is None:
         raise InvalidPropertiesError("required key hoodie.table.version is missing", path=get.path)
     if version not in SUPPORTED_VERSIONS:
@@ -260,7 +292,7 @@ def _check_version(get: _Getter) -> int:
 
 
 def _check_layout(get: _Getter, version: int) -> int:
-    layout = get.number("hoodie.timeline.layout.version")
+    layout = get.number(HOODIE_TIMELINE_LAYOUT_VERSION)
     if layout is None:
         layout = LAYOUT_OF_VERSION[version]
     if layout != LAYOUT_OF_VERSION[version]:
@@ -272,7 +304,7 @@ def _check_layout(get: _Getter, version: int) -> int:
 
 def _check_checksum(get: _Getter, name: str, database: str | None) -> None:
     """The checksum is the CRC-32 of ``database.table``: it guards the names alone (docs/format.md#table-properties)."""
-    written = get.text("hoodie.table.checksum")
+    written = get.text(HOODIE_TABLE_CHECKSUM)
     if written is None:
         return
     expected = zlib.crc32(f"{database or ''}.{name}".encode())
@@ -285,10 +317,10 @@ def _check_checksum(get: _Getter, name: str, database: str | None) -> None:
 
 
 def _key_generator(get: _Getter) -> str | None:
-    kind = get.text("hoodie.table.keygenerator.type")
+    kind = get.text(HOODIE_TABLE_KEYGENERATOR_TYPE)
     if kind is not None:
         return kind.upper()
-    class_name = get.text("hoodie.table.keygenerator.class")
+    class_name = get.text(HOODIE_TABLE_KEYGENERATOR_CLASS)
     if class_name is None:
         return None
     return key_generator_name(class_name)
@@ -301,18 +333,18 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
     default = "TIMESTAMP" if generator.startswith(("TIMESTAMP", "CUSTOM")) else "SIMPLE"
     names: list[str] = []
     types: list[str] = []
-    for entry in get.items("hoodie.table.partition.fields"):
+    for entry in get.items(HOODIE_TABLE_PARTITION_FIELDS):
         name, _, suffix = entry.partition(":")
         names.append(name)
         types.append(suffix.upper() or default)
     for kind in types:
         if kind not in ("SIMPLE", "TIMESTAMP"):
-            raise get.invalid("hoodie.table.partition.fields", "a list of field, field:SIMPLE or field:TIMESTAMP")
+            raise get.invalid(HOODIE_TABLE_PARTITION_FIELDS, "a list of field, field:SIMPLE or field:TIMESTAMP")
     return tuple(names), tuple(types)
 
 
 def _base_file_format(get: _Getter, metadata_table: bool) -> str:
-    value = (get.text("hoodie.table.base.file.format") or "PARQUET").upper()
+    value = (get.text(HOODIE_TABLE_BASE_FILE_FORMAT) or "PARQUET").upper()
     if value == "HFILE" and not metadata_table and _key_generator(get) == "HOODIE_TABLE_METADATA":
         raise UnsupportedTableError(
             "a metadata table (base file format HFILE) has no rows of its own to read",

@@ -11,53 +11,87 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hudi_hive.errors import InvalidPropertiesError
+from hudi_hive.names import (
+    HOODIE_ARCHIVELOG_FOLDER,
+    HOODIE_BOOTSTRAP_BASE_PATH,
+    HOODIE_COMPACTION_PAYLOAD_CLASS,
+    HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
+    HOODIE_DATABASE_NAME,
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+    HOODIE_POPULATE_META_FIELDS,
+    HOODIE_RECORD_MERGE_MODE,
+    HOODIE_RECORD_MERGE_STRATEGY_ID,
+    HOODIE_TABLE_BASE_FILE_FORMAT,
+    HOODIE_TABLE_CDC_ENABLED,
+    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
+    HOODIE_TABLE_CHECKSUM,
+    HOODIE_TABLE_CREATE_SCHEMA,
+    HOODIE_TABLE_KEYGENERATOR_CLASS,
+    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
+    HOODIE_TABLE_METADATA_PARTITIONS,
+    HOODIE_TABLE_NAME,
+    HOODIE_TABLE_ORDERING_FIELDS,
+    HOODIE_TABLE_PARTIAL_UPDATE_MODE,
+    HOODIE_TABLE_PARTITION_FIELDS,
+    HOODIE_TABLE_PRECOMBINE_FIELD,
+    HOODIE_TABLE_RECORDKEY_FIELDS,
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
+    HOODIE_TABLE_TYPE,
+    HOODIE_TABLE_VERSION,
+    HOODIE_TIMELINE_HISTORY_PATH,
+    HOODIE_TIMELINE_LAYOUT_VERSION,
+    HOODIE_TIMELINE_PATH,
+)
 
 _MEANT: Final = frozenset(
     {
-        "hoodie.archivelog.folder",
-        "hoodie.bootstrap.base.path",
-        "hoodie.compaction.payload.class",
-        "hoodie.compaction.record.merger.strategy",
-        "hoodie.database.name",
-        "hoodie.datasource.write.drop.partition.columns",
-        "hoodie.datasource.write.hive_style_partitioning",
-        "hoodie.datasource.write.partitionpath.urlencode",
-        "hoodie.populate.meta.fields",
-        "hoodie.record.merge.mode",
-        "hoodie.record.merge.strategy.id",
-        "hoodie.table.base.file.format",
-        "hoodie.table.cdc.enabled",
-        "hoodie.table.cdc.supplemental.logging.mode",
-        "hoodie.table.checksum",
-        "hoodie.table.create.schema",
-        "hoodie.table.keygenerator.class",
-        "hoodie.table.keygenerator.type",
-        "hoodie.table.legacy.payload.class",
-        "hoodie.table.metadata.partitions",
-        "hoodie.table.name",
-        "hoodie.table.ordering.fields",
-        "hoodie.table.partial.update.mode",
-        "hoodie.table.partition.fields",
-        "hoodie.table.precombine.field",
-        "hoodie.table.recordkey.fields",
-        "hoodie.table.timeline.timezone",
-        "hoodie.table.type",
-        "hoodie.table.version",
-        "hoodie.timeline.history.path",
-        "hoodie.timeline.layout.version",
-        "hoodie.timeline.path",
+        HOODIE_ARCHIVELOG_FOLDER,
+        HOODIE_BOOTSTRAP_BASE_PATH,
+        HOODIE_COMPACTION_PAYLOAD_CLASS,
+        HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
+        HOODIE_DATABASE_NAME,
+        HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+        HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
+        HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+        HOODIE_POPULATE_META_FIELDS,
+        HOODIE_RECORD_MERGE_MODE,
+        HOODIE_RECORD_MERGE_STRATEGY_ID,
+        HOODIE_TABLE_BASE_FILE_FORMAT,
+        HOODIE_TABLE_CDC_ENABLED,
+        HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
+        HOODIE_TABLE_CHECKSUM,
+        HOODIE_TABLE_CREATE_SCHEMA,
+        HOODIE_TABLE_KEYGENERATOR_CLASS,
+        HOODIE_TABLE_KEYGENERATOR_TYPE,
+        HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
+        HOODIE_TABLE_METADATA_PARTITIONS,
+        HOODIE_TABLE_NAME,
+        HOODIE_TABLE_ORDERING_FIELDS,
+        HOODIE_TABLE_PARTIAL_UPDATE_MODE,
+        HOODIE_TABLE_PARTITION_FIELDS,
+        HOODIE_TABLE_PRECOMBINE_FIELD,
+        HOODIE_TABLE_RECORDKEY_FIELDS,
+        HOODIE_TABLE_TIMELINE_TIMEZONE,
+        HOODIE_TABLE_TYPE,
+        HOODIE_TABLE_VERSION,
+        HOODIE_TIMELINE_HISTORY_PATH,
+        HOODIE_TIMELINE_LAYOUT_VERSION,
+        HOODIE_TIMELINE_PATH,
     }
 )
 """Keys without which a table reads as another one."""
 
-_ALWAYS: Final = ("hoodie.table.type", "hoodie.table.checksum", "hoodie.timeline.layout.version")
-_ALWAYS_FROM_8: Final = ("hoodie.timeline.path", "hoodie.timeline.history.path", "hoodie.record.merge.mode")
+_ALWAYS: Final = (HOODIE_TABLE_TYPE, HOODIE_TABLE_CHECKSUM, HOODIE_TIMELINE_LAYOUT_VERSION)
+_ALWAYS_FROM_8: Final = (HOODIE_TIMELINE_PATH, HOODIE_TIMELINE_HISTORY_PATH, HOODIE_RECORD_MERGE_MODE)
 _FOLDERS: Final = {
-    "hoodie.archivelog.folder": ("archived", "history"),
-    "hoodie.timeline.history.path": ("history",),
-    "hoodie.timeline.path": ("timeline",),
+    HOODIE_ARCHIVELOG_FOLDER: ("archived", "history"),
+    HOODIE_TIMELINE_HISTORY_PATH: ("history",),
+    HOODIE_TIMELINE_PATH: ("timeline",),
 }
-_PAYLOADS: Final = ("hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class")
+_PAYLOADS: Final = (HOODIE_COMPACTION_PAYLOAD_CLASS, HOODIE_TABLE_LEGACY_PAYLOAD_CLASS)
 _PAYLOAD_OF_FLINK: Final = ".EventTimeAvroPayload"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _KEY = re.compile(r".(hoodie\.[a-z_.]+)=", re.DOTALL)
@@ -108,12 +142,12 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
     from_8 = all(version.isdecimal() and int(version) >= 8 for version in versions)
     if from_8:
         due += _ALWAYS_FROM_8
-        if properties.get("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not _has_order(properties):
-            due.append("hoodie.table.ordering.fields")
+        if properties.get(HOODIE_RECORD_MERGE_MODE) == "EVENT_TIME_ORDERING" and not _has_order(properties):
+            due.append(HOODIE_TABLE_ORDERING_FIELDS)
     missing = _missing(due, properties)
     if missing:
         raise _damaged(f"no {', '.join(missing)}", path)
-    folders = [properties.get(key) for key in ("hoodie.archivelog.folder", "hoodie.timeline.history.path")]
+    folders = [properties.get(key) for key in (HOODIE_ARCHIVELOG_FOLDER, HOODIE_TIMELINE_HISTORY_PATH)]
     # From version 8 on, both keys hold the one folder; "archived" is what an upgrade leaves.
     if from_8 and None not in folders and folders[0] not in (folders[1], "archived"):
         raise _damaged(f"two folders of archived instants, {folders[0]!r} and {folders[1]!r}", path)
@@ -123,7 +157,7 @@ def _has_order(properties: Mapping[str, str]) -> bool:
     payloads = [properties.get(key, "") for key in _PAYLOADS]
     if any(payload.endswith(_PAYLOAD_OF_FLINK) for payload in payloads):
         return True  # Flink's default, and with it the merge mode, whether there is an ordering field or not
-    return bool(properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field"))
+    return bool(properties.get(HOODIE_TABLE_ORDERING_FIELDS) or properties.get(HOODIE_TABLE_PRECOMBINE_FIELD))
 
 
 def _missing(keys: Iterable[str], properties: Mapping[str, str]) -> list[str]:

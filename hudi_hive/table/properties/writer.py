@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError
 from hudi_hive.formats import format_properties, parse_properties
+from hudi_hive.names import HOODIE_DATABASE_NAME, HOODIE_TABLE_CHECKSUM, HOODIE_TABLE_NAME
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 
-NAME = "hoodie.table.name"
-DATABASE = "hoodie.database.name"
-CHECKSUM = "hoodie.table.checksum"
+NAME = HOODIE_TABLE_NAME
+DATABASE = HOODIE_DATABASE_NAME
+CHECKSUM = HOODIE_TABLE_CHECKSUM
 
 
 def table_checksum(properties: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
 from hudi_hive.schema import (
     META_FIELDS,
     Difference,
@@ -44,7 +45,7 @@ Check: TypeAlias = Callable[[InternalSchema, InternalSchema], None]
 """Refuses a change: takes the columns as they are, and as they shall be."""
 
 OPERATION: Final = "ALTER_SCHEMA"
-_WRITE_OPERATION: Final = "hoodie.datasource.write.operation"
+_WRITE_OPERATION: Final = HOODIE_DATASOURCE_WRITE_OPERATION
 _ATTEMPTS: Final = 10
 
 

@@ -17,6 +17,13 @@ from hudi_hive.errors import PathExistsError
 from hudi_hive.formats import format_properties
 from hudi_hive.formats.base import ParquetSettings
 from hudi_hive.formats.hash import BloomSettings
+from hudi_hive.names import (
+    COMMIT_SEQNO_COLUMN,
+    COMMIT_TIME_COLUMN,
+    FILE_NAME_COLUMN,
+    PARTITION_PATH_COLUMN,
+    RECORD_KEY_COLUMN,
+)
 from hudi_hive.schema import META_FIELDS, EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
@@ -25,11 +32,11 @@ from hudi_hive.table.merge import MergeSpec
 from hudi_hive.table.view import data_file_path
 from hudi_hive.write.files.markers import MarkerKind, create_marker
 
-COMMIT_TIME: Final = "_hoodie_commit_time"
-SEQUENCE: Final = "_hoodie_commit_seqno"
-RECORD_KEY: Final = "_hoodie_record_key"
-PARTITION_PATH: Final = "_hoodie_partition_path"
-FILE_NAME: Final = "_hoodie_file_name"
+COMMIT_TIME: Final = COMMIT_TIME_COLUMN
+SEQUENCE: Final = COMMIT_SEQNO_COLUMN
+RECORD_KEY: Final = RECORD_KEY_COLUMN
+PARTITION_PATH: Final = PARTITION_PATH_COLUMN
+FILE_NAME: Final = FILE_NAME_COLUMN
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.names import FILE_NAME_COLUMN, PARTITION_PATH_COLUMN
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.read.merge import not_less, ordering_columns
 from hudi_hive.read.scan import read_plan
@@ -26,8 +27,8 @@ from hudi_hive.write.index.tables import HITS_SCHEMA, one_array
 _FEW_KEYS: Final = 1_000
 _MOST_ROWS: Final = 1 << 20
 
-_FILE_NAME: Final = "_hoodie_file_name"
-_PARTITION: Final = "_hoodie_partition_path"
+_FILE_NAME: Final = FILE_NAME_COLUMN
+_PARTITION: Final = PARTITION_PATH_COLUMN
 _ORDERING: Final = "ordering."
 """What columns of ordering values are called in tables of keys, before the field's name."""
 

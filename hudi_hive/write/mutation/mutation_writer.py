@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.merge import OPERATION as HUDI_OPERATION
@@ -63,7 +64,7 @@ class MutationWriter(TableCommitter):
     """
 
     def __init__(self, client: MetaClient, options: dict[str, Any] | None = None, **settings: Any) -> None:  # noqa: ANN401
-        config = WriteConfig.of({**(options or {}), "hoodie.datasource.write.operation": "upsert"}, client.config)
+        config = WriteConfig.of({**(options or {}), HOODIE_DATASOURCE_WRITE_OPERATION: "upsert"}, client.config)
         super().__init__(client, config, **settings)
         # A record is changed where it is: one that is given with another partition is refused, never moved.
         stays = replace(

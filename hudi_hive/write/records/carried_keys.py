@@ -13,16 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError, UnknownColumnError, WriteError
+from hudi_hive.names import FILE_NAME_COLUMN, HOODIE_DATASOURCE_WRITE_OPERATION, PARTITION_PATH_COLUMN
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import RECORD_KEY
 from hudi_hive.write.options import Operation, WriteConfig
 
-PARTITION_PATH: Final = "_hoodie_partition_path"
-FILE_NAME: Final = "_hoodie_file_name"
+PARTITION_PATH: Final = PARTITION_PATH_COLUMN
+FILE_NAME: Final = FILE_NAME_COLUMN
 GROUPS_SCHEMA: Final = pa.schema([("partition", pa.string()), ("file_name", pa.string())])
 """Files that rows name as those of their records."""
 
-_OPERATION: Final = "hoodie.datasource.write.operation"
+_OPERATION: Final = HOODIE_DATASOURCE_WRITE_OPERATION
 _AGAIN: Final = "read the rows again and change them, or insert them without the meta columns"
 
 

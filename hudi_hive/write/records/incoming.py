@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
+from hudi_hive.names import PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.read.columns import Reconciler, scalar_promotion
 from hudi_hive.read.merge import Ints, fold
 from hudi_hive.schema import META_FIELDS
@@ -24,8 +25,8 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records.carried_keys import carried_keys, names_records
 from hudi_hive.write.schema import WriterSchema, normal_schema
 
-RECORD_KEY: Final = "_hoodie_record_key"
-PARTITION_PATH: Final = "_hoodie_partition_path"
+RECORD_KEY: Final = RECORD_KEY_COLUMN
+PARTITION_PATH: Final = PARTITION_PATH_COLUMN
 RECORD_KEY_SCHEMA: Final = pa.schema([(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string())])
 
 

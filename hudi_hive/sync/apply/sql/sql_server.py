@@ -30,13 +30,14 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import Timeouts
 from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket
+from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
 
 # Errors are raised; without a handler Python would print what the library logs about them too.
 logging.getLogger("thrift").addHandler(logging.NullHandler())
 
 _PREFIX = "jdbc:hive2://"
 _DEFAULT_PORT = 10000
-_KEY = "hoodie.datasource.hive_sync.jdbcurl"
+_KEY = HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
 _SESSION_KEYS = frozenset({"auth", "ssl", "user", "password"})
 _LONGEST_MESSAGE = 600
 # Servers make folders and connections of their own for a session, which takes longer than to answer a call.
