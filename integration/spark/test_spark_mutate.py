@@ -30,9 +30,8 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, MutatorCoordinator
+from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, MutatorCoordinator, merge
 from hudi_hive.mutation.acid_table import PartitionState
-from hudi_hive.mutation.acid_write import merge_by_key as merge
 from hudi_hive.spark import MutationReport
 from hudi_hive.spark.mutate import WriteGroups
 from hudi_hive.write.writers import WriteReport
