@@ -154,10 +154,11 @@ def test_storage_options_that_a_thread_plans_with_stay_as_they_are(spark):
 UNPINNED = """
 from pyspark.sql import SparkSession
 import hudi_hive.spark as hudi_spark
+from hudi_hive.errors import SparkError
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 try:
     hudi_spark.enable(spark)
-except hudi_spark.reader.SparkError as error:
+except SparkError as error:
     print("refused:", error)
 spark.stop()
 """

@@ -111,8 +111,7 @@ def test_the_second_of_two_writers_of_a_group_fails_without_a_trace(tmp_path, ve
                 winner.write(rows(("a", 5)))
             return done
 
-    loser = LocalWriter(table.client, options)
-    loser._executor = Late(1)
+    loser = LocalWriter(table.client, options, executor=Late(1))
     with pytest.raises(WriteConflictError, match="same file group"):
         loser.write(rows(("b", 7)))
     assert seen(table) == [("a", 5), ("b", 1)]
