@@ -126,7 +126,8 @@ def import_engine(engine: str) -> None:
     import pyarrow.parquet  # noqa: F401
 
     if engine == OURS:
-        pass
+        import hudi_hive.read
+        import hudi_hive.table_api  # noqa: F401
     elif engine == PEER:
         import hudi  # noqa: F401
 

@@ -85,6 +85,9 @@ CASES: dict[str, Callable[[str, str], dict[str, Any]]] = {
 
 def child(case: str, path: str, source: str) -> None:
     """One measurement, printed as JSON."""
+    import hudi_hive.plan
+    import hudi_hive.table_api  # noqa: F401
+
     if CASES[case] is peer:
         import hudi  # noqa: F401
     imported = resource.getrusage(resource.RUSAGE_SELF)
