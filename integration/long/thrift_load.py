@@ -34,7 +34,7 @@ from hudi_hive import HudiTable
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.spark import ThriftServer
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from integration.spark.test_thrift_server import ask, served_questions
+from integration.spark.thrift.test_thrift_server import ask, served_questions
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "load"

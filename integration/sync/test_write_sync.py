@@ -7,8 +7,8 @@ import pytest
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import InvalidOptionError
 from tests.support.metastore.sync_behaviour import state
-from tests.write import test_write_sync as plain
-from tests.write.test_write_sync import (
+from tests.write.shared import write_sync_tests as plain
+from tests.write.shared.write_sync_tests import (
     client,
     test_every_operation_syncs_and_as_a_sync_of_its_own_does,
     test_rows_stand_where_the_sync_fails,

@@ -20,7 +20,10 @@ SECONDS: Final = Path(__file__).with_name("seconds.csv")
 """Test files and how many seconds they take, made by ``python -m tests.support.running.record``."""
 
 _TOGETHER: Final = {
-    "a Spark session": ("integration/spark/test_spark_", "integration/sync/test_write_sync.py"),
+    "a Spark session": (
+        *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "statements", "write")),
+        "integration/sync/test_write_sync.py",
+    ),
     "real Hudi": (
         "integration/mutation/test_mutation_hudi.py",
         "integration/schema/",

@@ -13,7 +13,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import NoSuchObjectError, SparkError
 from hudi_hive.metastore.client import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from integration.spark.test_spark_sql import count, files_below, hide_last_commit
+from integration.spark.statements.test_spark_sql import count, files_below, hide_last_commit
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.metastore.sync_golden import dump, inputs, stages
 

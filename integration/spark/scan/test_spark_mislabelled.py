@@ -7,7 +7,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from integration.spark.test_spark_evolution import scans
+from integration.spark.scan.test_spark_evolution import scans
 from tests.support.tables.mislabelled_times import answers, copy_of, encoded, names, shared, wanted_rows
 
 pytestmark = pytest.mark.jvm

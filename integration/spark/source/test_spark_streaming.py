@@ -303,7 +303,7 @@ def test_an_offset_of_another_release_is_refused(spark, table, tmp_path):
 
 def killed(table: Path, folder: Path, point: str) -> int:
     """Exit code of a process with the streams."""
-    script = Path(__file__).parents[1] / "support" / "killed_stream.py"
+    script = Path(__file__).parents[2] / "support" / "killed_stream.py"
     root = str(script.parents[2])
     environment = {**os.environ, "PYTHONPATH": root, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, str(script), str(table), str(folder), point]
