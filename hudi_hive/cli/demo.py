@@ -151,6 +151,7 @@ class Demo:
     def classify(self) -> None:
         """One job over an incremental, a snapshot and a plain path: the three groups of RFC-04."""
         from hudi_hive.input_format import HoodieParquetInputFormat, JobConf, report
+        from hudi_hive.options import jobs
 
         self.step("Path classification and list_status (RFC-04)")
         incremental, snapshot = TABLES[2], TABLES[0]
@@ -158,9 +159,9 @@ class Demo:
         conf = JobConf(
             {
                 "mapreduce.input.fileinputformat.inputdir": ",".join(paths),
-                f"hoodie.{incremental.name}.consume.mode": "INCREMENTAL",
-                f"hoodie.{incremental.name}.consume.start.timestamp": self.since(incremental),
-                f"hoodie.{incremental.name}.consume.max.commits": "-1",
+                jobs.CONSUME_MODE.of_table(incremental.name): "INCREMENTAL",
+                jobs.CONSUME_START.of_table(incremental.name): self.since(incremental),
+                jobs.CONSUME_MAX_COMMITS.of_table(incremental.name): "-1",
             }
         )
         job_report = report(HoodieParquetInputFormat(conf))

@@ -13,6 +13,7 @@ from hudi_hive.names.meta_columns import (
     RECORD_KEY_COLUMN,
 )
 from hudi_hive.names.properties import (
+    DEFINING_PROPERTIES,
     HOODIE_ARCHIVELOG_FOLDER,
     HOODIE_BOOTSTRAP_BASE_PATH,
     HOODIE_COMPACTION_PAYLOAD_CLASS,
@@ -79,6 +80,7 @@ from hudi_hive.names.properties import (
 __all__ = [
     "COMMIT_SEQNO_COLUMN",
     "COMMIT_TIME_COLUMN",
+    "DEFINING_PROPERTIES",
     "FILE_NAME_COLUMN",
     "HOODIE_ARCHIVELOG_FOLDER",
     "HOODIE_BOOTSTRAP_BASE_PATH",

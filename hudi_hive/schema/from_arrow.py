@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
+from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -44,7 +45,7 @@ _UNITS: Final = {"s": "micros", "ms": "millis", "us": "micros", "ns": "micros"}
 def record_name(table: str) -> tuple[str, str]:
     """Name and namespace of the Avro records of a table, as Hudi makes them of its name."""
     clean = _OTHER.sub(_MASK, _FIRST.sub(_MASK, table))
-    return f"{clean}_record", f"hoodie.{clean}"
+    return f"{clean}_record", f"{HOODIE_PREFIX}{clean}"
 
 
 def arrow_to_avro(schema: pa.Schema, name: str, namespace: str = "") -> dict[str, Any]:

@@ -35,15 +35,15 @@ def read_hive_site(path: str | os.PathLike[str]) -> dict[str, str]:
         raise InvalidOptionError(f"cannot read Hive's settings: {reason}", path=str(path), remedy=remedy) from error
     if root.tag != "configuration":
         raise InvalidOptionError(f"<{root.tag}> is not <configuration>", path=str(path), remedy=remedy)
-    found = {}
+    settings = {}
     for entry in root.iter("property"):
         name, value = ((entry.findtext(tag) or "").strip() for tag in ("name", "value"))
         if name not in SECURITY and name not in URIS:
             continue
         if "${" in value:
             raise InvalidOptionError(f"{name} names a variable", path=str(path), remedy="write its value")
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def secured_uris(properties: Mapping[str, str], uris: Iterable[str] = ()) -> tuple[str, ...]:

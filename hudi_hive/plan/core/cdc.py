@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,9 @@ CDC_SCHEMA = pa.schema([("op", pa.string()), ("ts_ms", pa.string()), ("before", 
 """What a change data query shows: ``i``, ``u`` or ``d``, the commit's requested time, and both images as JSON."""
 
 DATA_BEFORE_AFTER, DATA_BEFORE, OP_KEY_ONLY = "DATA_BEFORE_AFTER", "DATA_BEFORE", "OP_KEY_ONLY"
+
+_Slice: TypeAlias = dict[str, Any]
+"""A row of :data:`~hudi_hive.table.view.SLICE_SCHEMA`."""
 
 _SERVICES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 """Operations that change no row."""
@@ -101,9 +104,9 @@ def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table
     files = client.list_files(touched)
     listed = set(zip(files.column("partition").to_pylist(), files.column("name").to_pylist(), strict=True))
     view = client.file_system_view(files=files)
-    slices: list[dict[str, Any]] = []
+    slices: list[_Slice] = []
     rows: list[dict[str, Any]] = []
-    states: dict[str, Mapping[tuple[str, str], dict[str, Any]]] = {}
+    states: dict[str, Mapping[tuple[str, str], _Slice]] = {}
     for change in changes:
         for name in (*change.cdc_files, *change.appended_to):
             if (change.partition, name) not in listed:
@@ -111,43 +114,58 @@ def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table
         if change.instant not in states:
             states = {change.instant: _state(view, change.instant), "": _state(view, _just_before(change.instant))}
         group = (change.partition, change.file_id)
-        after, before = states[change.instant].get(group), states[""].get(group)
-        mode = client.config.cdc_logging_mode
-        needs_after = change.case is not Case.DELETED and (change.case is not Case.LISTED or mode != DATA_BEFORE_AFTER)
-        needs_before = change.previous and (change.case is not Case.LISTED or mode == OP_KEY_ONLY)
-        if needs_after and (after is None or (change.base and after["base_instant"] != change.instant)):
-            raise _cleaned(client, change, None)
-        if needs_before and before is None and not (change.alone and _is_first(client, commits, change)):
-            raise _cleaned(client, change, None)
-        nothing: dict[str, Any] = {
-            "base_instant": change.instant,
-            "base_file": None,
-            "base_size": None,
-            "log_files": [],
-            "log_sizes": [],
-        }
-        shown = after if needs_after and after is not None else nothing
-        before = before if needs_before else None
-        slices.append({**shown, "partition": change.partition, "file_id": change.file_id})
-        rows.append(
-            {
-                "instant": change.instant,
-                "case": str(change.case),
-                "cdc_files": change.cdc_files,
-                "cdc_sizes": change.cdc_sizes,
-                "before_instant": before["base_instant"] if before else None,
-                "before_file": before["base_file"] if before else None,
-                "before_size": before["base_size"] if before else None,
-                "before_logs": before["log_files"] if before else [],
-                "before_log_sizes": before["log_sizes"] if before else [],
-            }
-        )
+        after, before = _images(client, commits, change, states[change.instant].get(group), states[""].get(group))
+        slices.append({**(after or _no_slice(change)), "partition": change.partition, "file_id": change.file_id})
+        rows.append(_change_row(change, before))
     if not slices:
         return PLAN_SCHEMA.empty_table(), CHANGE_SCHEMA.empty_table()
-    after, changed = pa.Table.from_pylist(slices, SLICE_SCHEMA), pa.Table.from_pylist(rows, CHANGE_SCHEMA)
+    planned, changed = pa.Table.from_pylist(slices, SLICE_SCHEMA), pa.Table.from_pylist(rows, CHANGE_SCHEMA)
     if client.lister.source != METADATA_SOURCE:
-        after, changed = _as_recorded(client, after, changed)
-    return with_paths(after), changed
+        planned, changed = _as_recorded(client, planned, changed)
+    return with_paths(planned), changed
+
+
+def _images(
+    client: MetaClient, commits: CommitRange, change: _Change, after: _Slice | None, before: _Slice | None
+) -> tuple[_Slice | None, _Slice | None]:
+    """The slices that a change is read from: of its file group after the commit and before it, None if not needed.
+
+    Raises:
+        IncrementalRangeError: a slice that is needed was cleaned.
+    """
+    mode = client.config.cdc_logging_mode
+    needs_after = change.case is not Case.DELETED and (change.case is not Case.LISTED or mode != DATA_BEFORE_AFTER)
+    needs_before = change.previous and (change.case is not Case.LISTED or mode == OP_KEY_ONLY)
+    if needs_after and (after is None or (change.base and after["base_instant"] != change.instant)):
+        raise _cleaned(client, change, None)
+    if needs_before and before is None and not (change.alone and _is_first(client, commits, change)):
+        raise _cleaned(client, change, None)
+    return after if needs_after else None, before if needs_before else None
+
+
+def _no_slice(change: _Change) -> _Slice:
+    return {
+        "base_instant": change.instant,
+        "base_file": None,
+        "base_size": None,
+        "log_files": [],
+        "log_sizes": [],
+    }
+
+
+def _change_row(change: _Change, before: _Slice | None) -> dict[str, Any]:
+    """A row of :data:`CHANGE_SCHEMA`."""
+    return {
+        "instant": change.instant,
+        "case": str(change.case),
+        "cdc_files": change.cdc_files,
+        "cdc_sizes": change.cdc_sizes,
+        "before_instant": before["base_instant"] if before else None,
+        "before_file": before["base_file"] if before else None,
+        "before_size": before["base_size"] if before else None,
+        "before_logs": before["log_files"] if before else [],
+        "before_log_sizes": before["log_sizes"] if before else [],
+    }
 
 
 def _as_recorded(client: MetaClient, after: pa.Table, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -159,7 +177,7 @@ def _as_recorded(client: MetaClient, after: pa.Table, changes: pa.Table) -> tupl
     return after, changes.set_column(place, "before_log_sizes", table.column("log_sizes"))
 
 
-def _state(view: FileSystemView, as_of: str) -> dict[tuple[str, str], dict[str, Any]]:
+def _state(view: FileSystemView, as_of: str) -> dict[tuple[str, str], _Slice]:
     slices = view.latest_merged_file_slices(as_of).to_pylist()
     return {(row["partition"], row["file_id"]): row for row in slices}
 

@@ -179,17 +179,9 @@ def build_spec(
     _check_names((*columns, *keys), client)
     buckets = parse_bucket_spec(config.bucket_spec) if config.bucket_sync and config.bucket_spec else None
     _check_buckets(buckets, columns, client)
-    commented: dict[str, str] = {}
-    if config.sync_comment:
-        # Hive-sync takes a comment only when Avro spells the column as the metastore does, in lower case.
-        commented = {field.name: field.doc or "" for field in data if field.name == field.name.lower()}
-    serde = dict(config.serde_properties)
-    parameters = dict(config.table_properties)
+    serde, parameters = dict(config.serde_properties), dict(config.table_properties)
     if config.sync_as_datasource:
-        serde |= {
-            "path": base_path,
-            HOODIE_QUERY_AS_RO_TABLE: str(view is View.READ_OPTIMIZED).lower(),
-        }
+        serde |= {"path": base_path, HOODIE_QUERY_AS_RO_TABLE: str(view is View.READ_OPTIMIZED).lower()}
         parameters |= spark_table_parameters(
             spark_schema_json(fields, partition_fields),
             partition_fields,
@@ -207,10 +199,15 @@ def build_spec(
         classes=hive_classes(target.base_file_format, view, pre_apache=config.use_pre_apache_input_format),
         serde_parameters=serde,
         table_parameters=parameters,
-        commented=commented,
+        commented=_comments(data) if config.sync_comment else {},
         buckets=buckets,
         warnings=(*target.warnings, *warnings, *type_warnings(tuple(fields))),
     )
+
+
+def _comments(fields: Sequence[StorageField]) -> dict[str, str]:
+    """The comments of columns that hive-sync takes: only of those that Avro spells as the metastore, in lower case."""
+    return {field.name: field.doc or "" for field in fields if field.name == field.name.lower()}
 
 
 def _as_spelled(

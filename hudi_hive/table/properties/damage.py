@@ -12,77 +12,21 @@ from typing import Final
 
 from hudi_hive.errors import InvalidPropertiesError
 from hudi_hive.names import (
+    DEFINING_PROPERTIES,
     HOODIE_ARCHIVELOG_FOLDER,
-    HOODIE_BOOTSTRAP_BASE_PATH,
     HOODIE_COMPACTION_PAYLOAD_CLASS,
-    HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
-    HOODIE_DATABASE_NAME,
-    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
-    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
-    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
-    HOODIE_POPULATE_META_FIELDS,
     HOODIE_RECORD_MERGE_MODE,
-    HOODIE_RECORD_MERGE_STRATEGY_ID,
-    HOODIE_TABLE_BASE_FILE_FORMAT,
-    HOODIE_TABLE_CDC_ENABLED,
-    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
     HOODIE_TABLE_CHECKSUM,
-    HOODIE_TABLE_CREATE_SCHEMA,
-    HOODIE_TABLE_KEYGENERATOR_CLASS,
-    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_INITIAL_VERSION,
     HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
-    HOODIE_TABLE_METADATA_PARTITIONS,
-    HOODIE_TABLE_NAME,
     HOODIE_TABLE_ORDERING_FIELDS,
-    HOODIE_TABLE_PARTIAL_UPDATE_MODE,
-    HOODIE_TABLE_PARTITION_FIELDS,
     HOODIE_TABLE_PRECOMBINE_FIELD,
-    HOODIE_TABLE_RECORDKEY_FIELDS,
-    HOODIE_TABLE_TIMELINE_TIMEZONE,
     HOODIE_TABLE_TYPE,
     HOODIE_TABLE_VERSION,
     HOODIE_TIMELINE_HISTORY_PATH,
     HOODIE_TIMELINE_LAYOUT_VERSION,
     HOODIE_TIMELINE_PATH,
 )
-
-_MEANT: Final = frozenset(
-    {
-        HOODIE_ARCHIVELOG_FOLDER,
-        HOODIE_BOOTSTRAP_BASE_PATH,
-        HOODIE_COMPACTION_PAYLOAD_CLASS,
-        HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
-        HOODIE_DATABASE_NAME,
-        HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
-        HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
-        HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
-        HOODIE_POPULATE_META_FIELDS,
-        HOODIE_RECORD_MERGE_MODE,
-        HOODIE_RECORD_MERGE_STRATEGY_ID,
-        HOODIE_TABLE_BASE_FILE_FORMAT,
-        HOODIE_TABLE_CDC_ENABLED,
-        HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
-        HOODIE_TABLE_CHECKSUM,
-        HOODIE_TABLE_CREATE_SCHEMA,
-        HOODIE_TABLE_KEYGENERATOR_CLASS,
-        HOODIE_TABLE_KEYGENERATOR_TYPE,
-        HOODIE_TABLE_LEGACY_PAYLOAD_CLASS,
-        HOODIE_TABLE_METADATA_PARTITIONS,
-        HOODIE_TABLE_NAME,
-        HOODIE_TABLE_ORDERING_FIELDS,
-        HOODIE_TABLE_PARTIAL_UPDATE_MODE,
-        HOODIE_TABLE_PARTITION_FIELDS,
-        HOODIE_TABLE_PRECOMBINE_FIELD,
-        HOODIE_TABLE_RECORDKEY_FIELDS,
-        HOODIE_TABLE_TIMELINE_TIMEZONE,
-        HOODIE_TABLE_TYPE,
-        HOODIE_TABLE_VERSION,
-        HOODIE_TIMELINE_HISTORY_PATH,
-        HOODIE_TIMELINE_LAYOUT_VERSION,
-        HOODIE_TIMELINE_PATH,
-    }
-)
-"""Keys without which a table reads as another one."""
 
 _ALWAYS: Final = (HOODIE_TABLE_TYPE, HOODIE_TABLE_CHECKSUM, HOODIE_TIMELINE_LAYOUT_VERSION)
 _ALWAYS_FROM_8: Final = (HOODIE_TIMELINE_PATH, HOODIE_TIMELINE_HISTORY_PATH, HOODIE_RECORD_MERGE_MODE)
@@ -113,9 +57,9 @@ def refuse_damaged(data: bytes, properties: Mapping[str, str], path: str) -> Non
     control = _CONTROL.search(data)
     if control is not None:
         raise _damaged(f"the byte {control[0][0]:#04x} at {control.start()}, which no writer leaves unescaped", path)
-    absent = _MEANT.difference(properties)
+    absent = DEFINING_PROPERTIES.difference(properties)
     for key in properties:
-        if key in _MEANT or not absent:
+        if key in DEFINING_PROPERTIES or not absent:
             continue
         lost = next((name for name in sorted(absent) if _nearly(key, name)), None)
         if lost is not None:
@@ -138,7 +82,7 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
         raise _damaged("no end of its last line", path)
     due = [*_ALWAYS]
     # A downgrade takes keys of version 8 away, an upgrade leaves the older ones as they were.
-    versions = [properties.get(f"hoodie.table.{name}", "0") for name in ("initial.version", "version")]
+    versions = [properties.get(name, "0") for name in (HOODIE_TABLE_INITIAL_VERSION, HOODIE_TABLE_VERSION)]
     from_8 = all(version.isdecimal() and int(version) >= 8 for version in versions)
     if from_8:
         due += _ALWAYS_FROM_8
