@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Unpack
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -22,22 +22,19 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.orc import INSERT
 from hudi_hive.metastore.transactions import ValidWriteIds
-from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidReader, AcidTable
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write import (
-    MergeClauses,
     MergeRules,
     MutationManifest,
     MutatorClient,
     Transaction,
-    WhenMatched,
-    WhenNotMatched,
     check_partition_folders,
     key_tests,
 )
 from hudi_hive.mutation.core import TransactionState
-from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
-from hudi_hive.spark.mutate.acid_read import Metastore, metastore_of, rows_of, table_name
+from hudi_hive.spark.mutate.acid_read import metastore_of, rows_of, table_name
+from hudi_hive.spark.mutate.settings import Distribution, MutationFields, MutationSettings
 from hudi_hive.spark.mutate.tasks import (
     BUCKET,
     MANIFESTS_SCHEMA,
@@ -46,14 +43,13 @@ from hudi_hive.spark.mutate.tasks import (
     TASK,
     TIMES,
     MergePairs,
-    Placement,
     PlaceRecords,
     ReadChanges,
     WriteGroups,
     placed_schema,
     quoted,
 )
-from hudi_hive.spark.write import all_tasks_ended, default_tasks, persisted_frames, task_errors
+from hudi_hive.spark.write import all_tasks_ended, persisted_frames, task_errors
 from hudi_hive.write.writers import WriteReport
 
 _MOST_VALUES: Final = 100_000
@@ -90,35 +86,14 @@ class MutationReport:
     partitions: tuple[tuple[str | None, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """How the work is spread; see :func:`mutate`."""
-
-    tasks: int
-    writers: int
-    storage_options: Mapping[str, Any]
-
-    def placement(self, table: AcidTable) -> Placement:
-        return Placement(table.encode(), self.tasks, self.writers)
-
-
-def mutate(  # noqa: PLR0913
+def mutate(
     frame: DataFrame,
     table: str | os.PathLike[str],
     *,
-    metastore: Metastore | None = None,
-    transaction: Transaction | None = None,
     operation: str | None = None,
-    read_under: AcidReader | ValidWriteIds | None = None,
     on: Sequence[str] | None = None,
-    when_matched: WhenMatched = "update",
-    when_not_matched: WhenNotMatched = "insert",
-    delete_where: str | Dnf | RowFilter | None = None,
-    create_partitions: bool = True,
-    tasks: int | None = None,
-    writers: int | None = None,
-    storage_options: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    **fields: Unpack[MutationFields],
 ) -> MutationReport | WriteReport:
     """Insert, update and delete rows of a Hive ACID table, or of a Hudi table at a path, in one transaction.
 
@@ -137,22 +112,14 @@ def mutate(  # noqa: PLR0913
     Args:
         frame: the rows.
         table: ``database.table`` of a Hive ACID table; or the base path of a Hudi table, for which
-            :func:`hudi_hive.spark.mutate.hudi.mutate_hudi` says more: of the arguments it takes ``operation``, ``on``
-            with what belongs to it, and ``options``.
-        metastore: URIs of the metastore or a client of it; by default the session's.
-        transaction: one that has begun and has the table as a sink, which the caller commits or aborts; by default a
-            transaction of its own. It takes one mutation of a table: another one would not see what the first one did.
+            :func:`hudi_hive.spark.mutate.hudi.mutate_hudi` says more: it takes ``operation``, ``on`` with what
+            belongs to it, and ``options``.
         operation: name of the column of operations.
-        read_under: what the identifiers were read under, if that was before the transaction: it is given up if
-            somebody has written the table since.
         on: the key columns of a merge. Partition keys among them keep other partitions unread.
-        when_matched, when_not_matched, delete_where: see ``merge``.
-        create_partitions: of an own transaction: register unknown partitions in the metastore.
-        tasks: number of tasks that write.
-        writers: number of files, at most 4095, that share the inserts into a partition of a table without buckets;
-            an input partition's rows go to one of them. By default as many as tasks.
-        storage_options: of the warehouse's file system, where tasks run too.
         options: of a Hudi table: Hudi's write options.
+        fields: the fields of :class:`~hudi_hive.spark.mutate.settings.MutationSettings` by name: ``metastore``,
+            ``transaction``, ``read_under``, ``when_matched``, ``when_not_matched``, ``delete_where``,
+            ``create_partitions``, ``tasks``, ``writers`` and ``storage_options``.
 
     Returns:
         What was written; of a Hudi table a ``WriteReport``.
@@ -166,58 +133,59 @@ def mutate(  # noqa: PLR0913
         TransactionLockError, TransactionConflictError, TransactionLostError: as ``Transaction.begin`` and ``commit``.
         UnsupportedAcidTableError: the table cannot be mutated.
     """
-    _check_mode(operation, on, read_under)
+    settings = MutationSettings(**fields)
+    _check_mode(operation, on, settings.read_under)
     if isinstance(table, os.PathLike) or "/" in table:
         from hudi_hive.spark.mutate.hudi import mutate_hudi
 
-        _refuse_acid_arguments(metastore=metastore, transaction=transaction, read_under=read_under)
-        _refuse_acid_arguments(tasks=tasks, writers=writers, storage_options=storage_options)
+        settings.check_hudi()
         return mutate_hudi(
             frame,
             table,
             operation=operation,
             on=on,
-            when_matched=when_matched,
-            when_not_matched=when_not_matched,
-            delete_where=delete_where,
+            when_matched=settings.when_matched,
+            when_not_matched=settings.when_not_matched,
+            delete_where=settings.delete_where,
             options=options,
         )
     if options is not None:
         raise InvalidOptionError("options are Hudi's write options, and the table is a Hive ACID table")
     name = ".".join(table_name(os.fspath(table)))
-    has_snapshot = transaction is not None or read_under is not None
-    spread = _spread(frame, tasks, writers, storage_options)
+    distribution = settings.distribution(frame)
 
     def run(running: Transaction) -> MutationReport:
-        if operation is not None:
-            manifests = _mutated(frame, running, name, operation, spread, changes=has_snapshot)
-        else:
-            keys = tuple(key.lower() for key in on or ())
-            clauses = MergeClauses(when_matched, when_not_matched, delete_where)
-            manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, clauses), spread)
+        manifests = (
+            _merged(frame, running, _merge_rules(running, name, on or (), settings), distribution)
+            if operation is None
+            else _mutated(frame, running, name, operation, distribution, changes=settings.has_snapshot)
+        )
         running.accept(*manifests)
-        return _report(running, name, manifests, committed=transaction is None)
+        return _report(running, name, manifests, committed=settings.transaction is None)
 
-    if transaction is not None:
-        with _only_one(transaction, name):
-            return run(transaction)
+    return _run_in_transaction(frame, name, settings, run)
+
+
+def _run_in_transaction(
+    frame: DataFrame, name: str, settings: MutationSettings, run: Callable[[Transaction], MutationReport]
+) -> MutationReport:
+    """Run a mutation in the caller's transaction, or in one of its own that is committed."""
+    if settings.transaction is not None:
+        with _only_one(settings.transaction, name):
+            return run(settings.transaction)
     client = MutatorClient(
-        metastore_of(frame.sparkSession, metastore),
+        metastore_of(frame.sparkSession, settings.metastore),
         sinks=[name],
-        create_partitions=create_partitions,
-        storage_options=storage_options,
+        create_partitions=settings.create_partitions,
+        storage_options=settings.storage_options,
     )
-    with client, _begun(client, read_under) as own:
+    with client, _begun(client, settings.read_under) as own:
         report = run(own)
     return report
 
 
-def _refuse_acid_arguments(**acid_arguments: object) -> None:
-    needless = [name for name, value in acid_arguments.items() if value is not None]
-    if needless:
-        raise InvalidOptionError(
-            f"{', '.join(needless)} belong to a mutation of a Hive ACID table", remedy="give a Hudi table options"
-        )
+def _merge_rules(transaction: Transaction, name: str, on: Sequence[str], settings: MutationSettings) -> MergeRules:
+    return MergeRules(transaction.table(*table_name(name)), tuple(key.lower() for key in on), settings.clauses)
 
 
 def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: object) -> None:
@@ -228,16 +196,6 @@ def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: obj
         )
     if on is not None and read_under is not None:
         raise InvalidOptionError("read_under is for records with identifiers: a merge reads the rows itself")
-
-
-def _spread(
-    frame: DataFrame, tasks: int | None, writers: int | None, storage_options: Mapping[str, Any] | None
-) -> _Spread:
-    count = default_tasks(frame) if tasks is None else tasks
-    files = min(count, MAX_BUCKETS - 1) if writers is None else writers
-    if count < 1 or not 0 < files < MAX_BUCKETS:
-        raise InvalidOptionError(f"{count} tasks, {files} writers: at least one, and at most {MAX_BUCKETS - 1} writers")
-    return _Spread(count, files, dict(storage_options or {}))
 
 
 @contextmanager
@@ -288,7 +246,7 @@ def _report(
 
 
 def _mutated(
-    frame: DataFrame, transaction: Transaction, name: str, operation: str, spread: _Spread, *, changes: bool
+    frame: DataFrame, transaction: Transaction, name: str, operation: str, distribution: Distribution, *, changes: bool
 ) -> list[MutationManifest]:
     table = transaction.table(*table_name(name))
     chosen = [column for column in frame.columns if column.lower() == operation.lower()]
@@ -298,27 +256,29 @@ def _mutated(
         raise SchemaError(f"columns of records for {name} differ only in case, or not at all")
     plain = _zoneless(frame)
     rest = [plain[quoted(column)] for column in plain.columns if column != chosen[0]]
-    given = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
-    step = PlaceRecords(spread.placement(table), changes)
-    return _written(given.mapInArrow(step, from_arrow_schema(placed_schema(table))), table, spread)
+    records = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
+    step = PlaceRecords(distribution.placement(table), changes)
+    return _written(records.mapInArrow(step, from_arrow_schema(placed_schema(table))), table, distribution)
 
 
-def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[MutationManifest]:
+def _written(placed: DataFrame, table: AcidTable, distribution: Distribution) -> list[MutationManifest]:
     """Records to the files of their partitions and buckets; the manifests of the attempts that count."""
-    together = repartition_by_number(placed, spread.tasks, sql.col(TASK))
+    together = repartition_by_number(placed, distribution.tasks, sql.col(TASK))
     keys = [sql.col(quoted(name)) for name in table.key_names]
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
-    step = WriteGroups(table.encode(), spread.storage_options)
+    step = WriteGroups(table.encode(), distribution.storage_options)
     with all_tasks_ended(placed.sparkSession.sparkContext), task_errors():
-        found = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
-    return [MutationManifest.decode(text) for text in found.column(0).to_pylist()]
+        encoded = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
+    return [MutationManifest.decode(text) for text in encoded.column(0).to_pylist()]
 
 
 # -- changes by key ---------------------------------------------------------------------------------------------------
 
 
-def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, spread: _Spread) -> list[MutationManifest]:
+def _merged(
+    frame: DataFrame, transaction: Transaction, rules: MergeRules, distribution: Distribution
+) -> list[MutationManifest]:
     table = rules.table
     reader = transaction.reader(table.database, table.name)
     check_partition_folders(reader)
@@ -327,9 +287,9 @@ def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, sprea
     with persisted_frames() as persist, task_errors():
         changes = persist(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
         values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
-        pairs, found = _pairs(changes, reader, rules, changes_schema, values, spread)
-        merge = MergePairs(rules, spread.placement(table), changes_schema, found, values)
-        return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, spread)
+        pairs, rows_schema = _pairs(changes, reader, rules, changes_schema, values, distribution)
+        merge = MergePairs(rules, distribution.placement(table), changes_schema, rows_schema, values)
+        return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, distribution)
 
 
 def _pairs(
@@ -338,19 +298,19 @@ def _pairs(
     rules: MergeRules,
     changes_schema: pa.Schema,
     values: Mapping[str, tuple[pa.Array, bool]],
-    spread: _Spread,
+    distribution: Distribution,
 ) -> tuple[DataFrame, pa.Schema]:
     """Each change with the rows of its key, or alone; and the rows' columns."""
     tests = (
         [test for key in rules.on for test in key_tests(key, *values[key])]
-        if all(len(found) for found, _ in values.values())
+        if all(len(keys) for keys, _ in values.values())
         else []
     )
-    among = {key: found for key, (found, complete) in values.items() if complete}
+    among = {key: keys for key, (keys, complete) in values.items() if complete}
     columns = rules.needed(changes_schema)
     schema = reader.output_schema(columns)
     session = changes.sparkSession
-    rows = rows_of(session, reader, columns, tests or None, storage_options=spread.storage_options, among=among)
+    rows = rows_of(session, reader, columns, tests or None, storage_options=distribution.storage_options, among=among)
     # Names of its own for each side, as both have the key.
     right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(changes_schema.names)]
     keys = [f"change_{changes_schema.get_field_index(key)}" for key in rules.on]
@@ -365,11 +325,11 @@ def _pairs(
 def _values(changes: DataFrame, key: str, kind: pa.DataType) -> tuple[pa.Array, bool]:
     """Values of a key among the changes: all of them if they are not too many, or the least and the greatest."""
     column = sql.col(quoted(key))
-    wanted = changes.select(column).where(column.isNotNull())
-    found = wanted.distinct().limit(_MOST_VALUES + 1).toArrow().column(0).cast(kind).combine_chunks()
-    if len(found) <= _MOST_VALUES:
-        return found, True
-    ends = wanted.agg(sql.min(column), sql.max(column)).toArrow()
+    keys = changes.select(column).where(column.isNotNull())
+    values = keys.distinct().limit(_MOST_VALUES + 1).toArrow().column(0).cast(kind).combine_chunks()
+    if len(values) <= _MOST_VALUES:
+        return values, True
+    ends = keys.agg(sql.min(column), sql.max(column)).toArrow()
     return pa.concat_arrays([ends.column(place).cast(kind).combine_chunks() for place in range(2)]), False
 
 

@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import DateType, StructType
 
-from hudi_hive.errors import PartitionValueError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.bridge import (
@@ -34,6 +31,7 @@ from hudi_hive.spark.bridge import (
     to_java,
     watch,
 )
+from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.filters import filter_of_json
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
 
@@ -128,33 +126,29 @@ class HudiFileIndex(JavaProxy):
         jvm: the JVM.
         session: the JVM's session.
         snapshot: the table at one moment.
-        columns: the partition columns that Spark takes from partition paths, with their types.
-        hidden: partition columns that Spark reads from the files, but whose values the paths tell too.
+        columns: where the scan's columns come from.
         name: what to call the table in logs.
-        log: where planned scans are recorded.
+        plan_log: where planned scans are recorded.
     """
 
-    _session = Weak()
+    session = Weak()
 
     def __init__(
         self,
         jvm: Jvm,
         session: JavaValue,
         snapshot: TableSnapshot,
-        columns: StructType,
-        hidden: StructType,
+        columns: ColumnSources,
         name: str,
-        log: PlanLog,
+        plan_log: PlanLog,
     ) -> None:
         self._jvm = jvm
-        self._session = session
+        self.session = session
         self._snapshot = snapshot
-        self._columns = columns
-        self._all_columns = StructType([*columns.fields, *hidden.fields])
-        self._hidden = hidden
-        self._name = name
-        self._log = log
-        self._lock = threading.RLock()
+        self.columns = columns
+        self.name = name
+        self.plan_log = plan_log
+        self.lock = threading.RLock()
         watch(snapshot.location)
 
     @property
@@ -175,21 +169,21 @@ class HudiFileIndex(JavaProxy):
             Function2(answering.listing),
             answering.toString(),
             json.dumps([self._snapshot.location, *folders]),
-            self._all_columns.json(),
-            len(self._columns),
+            self.columns.in_paths.json(),
+            len(self.columns.path),
             self._snapshot.has_indexes,
             self._snapshot.query.as_of is not None,
-            self._session,
+            self.session,
         )
 
     # -- Spark's interface, as far as the face asks ------------------------------------------------------------------
 
     def listing(self, question: JavaValue, text: str) -> None:
-        """Gives a question (``Relations.java``) the directories with the files of the partitions that are left."""
-        told = json.loads(text) if text else {"filters": [], "names": []}
-        with self._lock:
-            record = self._list(question, tuple(told["filters"]), told["names"])
-        self._log.add(record)
+        """Answer a question (``Relations.java``) by the directories of its partitions, with their files."""
+        conditions = json.loads(text) if text else {"filters": [], "names": []}
+        with self.lock:
+            record = self._list(question, tuple(conditions["filters"]), conditions["names"])
+        self.plan_log.add(record)
 
     @to_java
     def inputFiles(self) -> JavaValue:
@@ -204,7 +198,7 @@ class HudiFileIndex(JavaProxy):
     @to_java
     def refresh(self) -> None:
         """Reload the table (``REFRESH TABLE``)."""
-        with self._lock:
+        with self.lock:
             self._snapshot = self._snapshot.renewed()
 
     def toString(self) -> str:
@@ -224,11 +218,11 @@ class HudiFileIndex(JavaProxy):
     def _list(self, question: JavaValue, filters: tuple[str, ...], names: Sequence[str]) -> PlannedScan:
         started = time.perf_counter()
         snapshot = self._snapshot
-        kept = self._prune(snapshot.partition_paths(), question, names) if filters else None
-        row_filter = self._row_filter(snapshot.plan(kept), question) if snapshot.has_indexes else None
-        planned = self._files(kept, row_filter)
+        partitions = self.prune(snapshot.partition_paths(), question, names) if filters else None
+        row_filter = self.row_filter(snapshot.plan(partitions), question) if snapshot.has_indexes else None
+        planned = self._files(partitions, row_filter)
         record = PlannedScan(
-            self._name,
+            self.name,
             filters,
             planned.partitions_total,
             planned.partitions_planned,
@@ -240,10 +234,10 @@ class HudiFileIndex(JavaProxy):
         self._add_directories(question, planned, self._described([record]))
         return record
 
-    def _row_filter(self, plan: ScanPlan, question: JavaValue) -> RowFilter | None:
-        """What conditions say of rows; columns whose values come from partition paths are not in it."""
+    def row_filter(self, plan: ScanPlan, question: JavaValue) -> RowFilter | None:
+        """Make a row filter of a question's conditions, without columns whose values come from partition paths."""
         conditions = json.loads(question.conditions())
-        return filter_of_json(conditions, plan.schema, self._columns.names) if conditions else None
+        return filter_of_json(conditions, plan.schema, self.columns.path.names) if conditions else None
 
     def _described(self, records: Sequence[PlannedScan]) -> str:
         return "\n".join(record.describe() for record in records)
@@ -252,8 +246,8 @@ class HudiFileIndex(JavaProxy):
         """The files that this index lists."""
         return self._snapshot.files(partitions, row_filter=row_filter)
 
-    def _prune(self, paths: list[str], question: JavaValue, names: Sequence[str]) -> list[str]:
-        """The partitions whose values pass all filters of a question; Spark itself evaluates them.
+    def prune(self, paths: list[str], question: JavaValue, names: Sequence[str]) -> list[str]:
+        """Choose the partitions whose values pass all filters of a question; Spark itself evaluates them.
 
         Args:
             paths: of partitions.
@@ -262,53 +256,32 @@ class HudiFileIndex(JavaProxy):
         """
         if not paths:
             return paths
-        known = {name.lower(): name for name in self._all_columns.names}
-        names = [known[name.lower()] for name in names]
-        texts = self._named(self._snapshot.partition_texts(paths))
-        unclear = self._unclear(texts, names)
-        keep = unclear.copy()
-        clear = np.flatnonzero(~unclear)
+        by_lower = {name.lower(): name for name in self.columns.in_paths.names}
+        names = [by_lower[name.lower()] for name in names]
+        texts = self.columns.renamed(self._snapshot.partition_texts(paths))
+        ambiguous = self.columns.ambiguous(texts, names)
+        keep = ambiguous.copy()
+        clear = np.flatnonzero(~ambiguous)
         if len(clear):
-            self._check_dates(texts, names)
+            self.columns.check_dates(texts, names, self._snapshot.location)
             values = packed(texts.take(pa.array(clear)), names)
             digits = self._strictly(functools.partial(question.mask, values, len(clear)))
             keep[clear] = np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
-        return [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
-
-    def _unclear(self, texts: pa.Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Partitions whose path does not tell a hidden column: the default partition holds "" beside null."""
-        unclear = np.zeros(texts.num_rows, np.bool_)
-        for name in set(names) & set(self._hidden.names):
-            unclear |= pc.is_null(texts.column(name)).to_numpy()
-        return unclear
+        return [path for path, passes in zip(paths, keep.tolist(), strict=True) if passes]
 
     def _add_directories(self, question: JavaValue, planned: PlannedFiles, conditions: str) -> None:
         """Answers a question."""
-        names = self._columns.names
+        names = self.columns.path.names
         paths = pc.unique(planned.files.column("partition")).to_pylist()
         values = (
-            self._named(self._snapshot.partition_texts(paths)) if names else pa.table({"row": pa.nulls(len(paths))})
+            self.columns.renamed(self._snapshot.partition_texts(paths))
+            if names
+            else pa.table({"row": pa.nulls(len(paths))})
         )
-        self._check_dates(values, names)
+        self.columns.check_dates(values, names, self._snapshot.location)
         for folders, paths_and_numbers in packed_files(planned.files, planned.modified_ms):
             part = packed(values.slice(folders.start, len(folders)), names)
             self._strictly(functools.partial(question.add, part, *paths_and_numbers, conditions))
 
     def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return strictly(action, self._all_columns)
-
-    def _named(self, texts: pa.Table) -> pa.Table:
-        """Columns under the names that Spark's schema gives them: the catalog may differ in case."""
-        known = {name.lower(): name for name in self._all_columns.names}
-        return texts.rename_columns([known.get(name.lower(), name) for name in texts.column_names])
-
-    def _check_dates(self, texts: pa.Table, names: Sequence[str]) -> None:
-        """Spark would read ``19723`` as the year, not as a day number."""
-        for name in names:
-            if isinstance(self._all_columns[name].dataType, DateType):
-                fits = pc.fill_null(pc.match_substring_regex(texts.column(name), r"^\d{4}-\d{2}-\d{2}$"), True)
-                if not pc.all(fits, min_count=0).as_py():
-                    raise PartitionValueError(
-                        f"partition column {name} is a date, but a partition path holds something else",
-                        path=self._snapshot.location,
-                    )
+        return strictly(action, self.columns.in_paths)

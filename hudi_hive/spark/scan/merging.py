@@ -27,6 +27,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.remote import SliceRows
 from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, relations, scala_items, to_java
+from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema
@@ -52,24 +53,23 @@ class BaseFileIndex(HudiFileIndex):
     """The slices that Spark's own reader reads; part of a scan that was split, so it stays at its moment.
 
     Args:
-        jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
+        jvm, session, snapshot, columns, name, plan_log: as for :class:`HudiFileIndex`.
         merged: what the other part reads, None when there is none.
         read: the columns that the scan reads.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         jvm: Jvm,
         session: JavaValue,
         snapshot: TableSnapshot,
-        columns: StructType,
-        hidden: StructType,
+        columns: ColumnSources,
         name: str,
-        log: PlanLog,
+        plan_log: PlanLog,
         merged: PlannedScan | None,
         read: StructType,
     ) -> None:
-        super().__init__(jvm, session, snapshot, columns, hidden, name, log)
+        super().__init__(jvm, session, snapshot, columns, name, plan_log)
         self._merged = merged
         self._read = read
         # Which files are listed depends on the columns where older ones have other names or types.
@@ -85,7 +85,7 @@ class BaseFileIndex(HudiFileIndex):
         """Do nothing, since the other part of the scan would stay at its moment."""
 
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
-        return self._snapshot.files(partitions, beside_logs=True, columns=self._read, row_filter=row_filter)
+        return self.snapshot.files(partitions, beside_logs=True, columns=self._read, row_filter=row_filter)
 
     def toString(self) -> str:
         """The token of all slices, and that these are not all."""
@@ -96,29 +96,14 @@ class MergeFileIndex(HudiFileIndex):
     """All slices: as a function it splits a scan, as a file index it refuses what has to be split off.
 
     Args:
-        jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
-        data: the columns that are read from files.
+        jvm, session, snapshot, columns, name, plan_log: as for :class:`HudiFileIndex`.
     """
-
-    def __init__(
-        self,
-        jvm: Jvm,
-        session: JavaValue,
-        snapshot: TableSnapshot,
-        columns: StructType,
-        hidden: StructType,
-        name: str,
-        log: PlanLog,
-        data: StructType,
-    ) -> None:
-        super().__init__(jvm, session, snapshot, columns, hidden, name, log)
-        self._all = StructType([*data.fields, *columns.fields])
 
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
 
     def _base_files(self, merged: PlannedScan | None, read: StructType) -> BaseFileIndex:
-        arguments = (self._jvm, self._session, self._snapshot, self._columns, self._hidden, self._name, self._log)
+        arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
         return BaseFileIndex(*arguments, merged, read)
 
     @to_java
@@ -135,13 +120,13 @@ class MergeFileIndex(HudiFileIndex):
         text = str(types.json())
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
-        with self._lock:
+        with self.lock:
             plan, record = self._merged(columns, filters, request[1])
             return self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
-        names = {name.lower() for name in self._all_columns.names}
+        names = {name.lower() for name in self.columns.in_paths.names}
         references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
         if not references or not references <= names or not condition.deterministic():
             return False
@@ -152,20 +137,20 @@ class MergeFileIndex(HudiFileIndex):
     ) -> tuple[JavaValue | None, PlannedScan | None]:
         """The plan of the rows of slices for Arrow, and what it reads; None when there are none."""
         started = time.perf_counter()
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         if snapshot.may_have_logs:
             self._refuse_file_columns(columns)
         paths = snapshot.partition_paths()
         question = relations(self._jvm).question(
-            self._jvm.seq(filters), conditions, self._all_columns.json(), len(self._columns), self._session
+            self._jvm.seq(filters), conditions, self.columns.in_paths.json(), len(self.columns.path), self.session
         )
         description = json.loads(question.text()) if filters else None
-        plan = snapshot.plan(self._prune(paths, question, description["names"]) if description else None)
+        plan = snapshot.plan(self.prune(paths, question, description["names"]) if description else None)
         plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns)))
         planned_slices = plan.slices.num_rows
         if planned_slices:
             self._refuse_file_columns(columns)
-        row_filter = self._row_filter(plan, question) if planned_slices else None
+        row_filter = self.row_filter(plan, question) if planned_slices else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
@@ -174,7 +159,7 @@ class MergeFileIndex(HudiFileIndex):
         made = self._rows_plan(plan, columns)
         merged = int(pc.sum(with_logs(plan)).as_py())
         record = PlannedScan(
-            self._name,
+            self.name,
             tuple(description["filters"]) if description else (),
             len(paths),
             len(pc.unique(slices.column("partition"))),
@@ -186,34 +171,34 @@ class MergeFileIndex(HudiFileIndex):
             planned_slices - slices.num_rows,
             slices.num_rows - merged,
         )
-        self._log.add(record)
+        self.plan_log.add(record)
         return made, record
 
     def _refuse_file_columns(self, columns: StructType) -> None:
-        known = {name.lower() for name in self._all.names}
+        columns_of_rows = {name.lower() for name in self.columns.all.names}
         for name in columns.names:
-            if name.lower() not in known:
+            if name.lower() not in columns_of_rows:
                 raise UnsupportedTableError(
                     f"column {name} tells of files, and rows that are not read by Spark's own reader come from several",
-                    path=self._snapshot.location,
+                    path=self.snapshot.location,
                     remedy="leave it out, or query the read-optimised table",
                 )
 
     def _rows_plan(self, plan: ScanPlan, columns: StructType) -> JavaValue:
         """A plan of tasks that read and merge the slices of ``plan``."""
-        plan, tasks = _dealt(plan, int(self._session.sparkContext().defaultParallelism()))
-        partition_fields = [field for field in self._columns.fields if field.name in columns.names]
+        plan, tasks = _dealt(plan, int(self.session.sparkContext().defaultParallelism()))
+        partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
         frame = self._requests(plan, partition_fields, tasks)
         self._set_size(frame, partition_fields, plan.total_bytes)
         rows = SliceRows(
             plan=plan,
-            storage_options=self._snapshot.client.storage.storage_options,
+            storage_options=self.snapshot.client.storage.storage_options,
             schema=arrow_schema(columns),
             constants=tuple(field.name for field in partition_fields),
         )
         context = SparkContext._active_spark_context
         assert context is not None
-        python = DataFrame(frame, SparkSession(context, self._session))
+        python = DataFrame(frame, SparkSession(context, self.session))
         return python.mapInArrow(rows, columns)._jdf.queryExecution().analyzed()
 
     def _requests(self, plan: ScanPlan, partition_fields: list[StructField], tasks: int) -> JavaValue:
@@ -222,14 +207,14 @@ class MergeFileIndex(HudiFileIndex):
         columns = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
         values = pa.table({_NUMBER: pc.cast(pa.array(np.arange(plan.slices.num_rows)), pa.string())})
         if partition_fields:
-            texts = self._named(self._snapshot.partition_texts(plan.slices.column("partition").to_pylist()))
-            self._check_dates(texts, [field.name for field in partition_fields])
+            texts = self.columns.renamed(self.snapshot.partition_texts(plan.slices.column("partition").to_pylist()))
+            self.columns.check_dates(texts, [field.name for field in partition_fields], self.snapshot.location)
             for field in partition_fields:
                 values = values.append_column(field.name, texts.column(field.name))
-        rows = RowBuilder(jvm, self._session, columns).typed(values, columns.names)
+        rows = RowBuilder(jvm, self.session, columns).typed(values, columns.names)
         tag = jvm.module("scala.reflect.ClassTag").apply(jvm.class_("org.apache.spark.sql.catalyst.InternalRow"))
-        spread = self._session.sparkContext().parallelize(rows, tasks, tag)
-        return self._session.internalCreateDataFrame(spread, self._session.parseDataType(columns.json()), False)
+        spread = self.session.sparkContext().parallelize(rows, tasks, tag)
+        return self.session.internalCreateDataFrame(spread, self.session.parseDataType(columns.json()), False)
 
     def _set_size(self, frame: JavaValue, partition_fields: list[StructField], total: int) -> None:
         """Tell Spark how large the merged rows are: it would take them for endless, and never broadcast them.
@@ -238,7 +223,9 @@ class MergeFileIndex(HudiFileIndex):
         """
         jvm = self._jvm
         taken = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
-        narrow, wide = (int(self._session.parseDataType(kind.json()).defaultSize()) + 8 for kind in (taken, self._all))
+        narrow, wide = (
+            int(self.session.parseDataType(kind.json()).defaultSize()) + 8 for kind in (taken, self.columns.all)
+        )
         leaf = frame.queryExecution().analyzed()
         statistics = relations(jvm).statistics(max(1, total * narrow // wide))
         jvm.field(leaf, "originStats").set(jvm.some(statistics))

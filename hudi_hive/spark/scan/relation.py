@@ -31,6 +31,7 @@ from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, Jvm, relations
 from hudi_hive.spark.scan.changes import changes_plan
+from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.scan.snapshot import TableSnapshot
@@ -82,21 +83,12 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
-    """Where columns come from: ``path`` and ``hidden`` as in :class:`HudiFileIndex`; ``data`` are read from files."""
-
-    data: StructType
-    path: StructType
-    hidden: StructType
-
-
-@dataclass(frozen=True, slots=True)
 class Scanned:
     """A table's snapshot, the columns that are shown of it, in order, and where each comes from."""
 
     snapshot: TableSnapshot
     columns: StructType
-    split: _Split
+    sources: ColumnSources
 
 
 def relation_plan(
@@ -136,7 +128,7 @@ def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanne
     own = snapshot.columns
     columns = own if declared is None else _declared_columns(declared, own, snapshot)
     columns = _formatted_as_text(snapshot, columns)
-    return Scanned(snapshot, columns, _split(snapshot, columns, own))
+    return Scanned(snapshot, columns, _column_sources(snapshot, columns, own))
 
 
 def _declared_columns(declared: Declared, own: StructType, snapshot: TableSnapshot) -> StructType:
@@ -180,7 +172,7 @@ def _formatted_as_text(snapshot: TableSnapshot, columns: StructType) -> StructTy
     )
 
 
-def _split(snapshot: TableSnapshot, columns: StructType, own: StructType) -> _Split:
+def _column_sources(snapshot: TableSnapshot, columns: StructType, own: StructType) -> ColumnSources:
     """Decide for each partition column whether its value comes from the path or from the file.
 
     A path value serves when it is the column's own value. It is not for key generators that format timestamps, and not
@@ -211,7 +203,7 @@ def _split(snapshot: TableSnapshot, columns: StructType, own: StructType) -> _Sp
             path.append(column)
     names = {field.name for field in path}
     data = StructType([field for field in columns.fields if field.name not in names])
-    return _Split(data, StructType(path), StructType(hidden))
+    return ColumnSources(data, StructType(path), StructType(hidden))
 
 
 def _has_default_partition(snapshot: TableSnapshot) -> bool:
@@ -225,18 +217,18 @@ def _guarded(environment: Environment, session: JavaValue, scan: Scanned, declar
     index = file_index(environment, session, scan, name).face()
     # REFRESH TABLE needs the catalog's table in the relation.
     table = declared.table if declared is not None else None
-    parts = _parts(scan, index, scan.split.data)
+    parts = _parts(scan, index, scan.sources.data)
     return relations(environment.jvm).plan(*parts, session, table, json.dumps(scan.columns.names))
 
 
 def file_index(environment: Environment, session: JavaValue, scan: Scanned, name: str) -> HudiFileIndex:
     """The file index of a scan; ``name`` is what to call the table in logs."""
-    jvm, split = environment.jvm, scan.split
-    arguments = (jvm, session, scan.snapshot, split.path, split.hidden, name, environment.log)
+    jvm = environment.jvm
+    arguments = (jvm, session, scan.snapshot, scan.sources, name, environment.log)
     if not scan.snapshot.may_be_split:
         return HudiFileIndex(*arguments)
     install_merge_rule(jvm, session)
-    return MergeFileIndex(*arguments, split.data)
+    return MergeFileIndex(*arguments)
 
 
 def files_relation(
@@ -255,7 +247,7 @@ def files_relation(
 
 
 def _parts(scan: Scanned, index: JavaValue, data: StructType) -> tuple[JavaValue, str, str, str]:
-    return index, scan.split.path.json(), data.json(), _FORMATS[scan.snapshot.client.config.base_file_format]
+    return index, scan.sources.path.json(), data.json(), _FORMATS[scan.snapshot.client.config.base_file_format]
 
 
 def commit_times(snapshot: TableSnapshot) -> list[str]:

@@ -18,10 +18,11 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SparkError
 from hudi_hive.metastore import find_java
@@ -66,6 +67,46 @@ rootLogger.appenderRef.console.ref = console
 _running: weakref.WeakSet[ThriftServer] = weakref.WeakSet()
 
 
+class LaunchFields(TypedDict, total=False):
+    """The fields of :class:`LaunchSettings` as arguments by name."""
+
+    heap: str
+    threads: int
+    jars: Sequence[str | os.PathLike[str]]
+    timeout: float
+    progress: Callable[[str], None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSettings:
+    """How a server's process is started.
+
+    Attributes:
+        heap: largest heap of the Java process, ``512m`` or ``1g``.
+        threads: tasks that run at once.
+        jars: more jars for its class path, such as one with Hudi's input formats, which Spark looks at when it makes a
+            table that has them.
+        timeout: seconds until it must be ready.
+        progress: called with the current stage in a few words, from the starting thread.
+    """
+
+    heap: str = "1g"
+    threads: int = 2
+    jars: Sequence[str | os.PathLike[str]] = ()
+    timeout: float = 180.0
+    progress: Callable[[str], None] | None = None
+
+    @property
+    def class_path(self) -> str:
+        """The jars as Java takes them."""
+        return os.pathsep.join(os.fspath(jar) for jar in self.jars)
+
+    def report(self, stage: str) -> None:
+        """Call ``progress`` with a stage."""
+        if self.progress is not None:
+            self.progress(stage)
+
+
 class ThriftServer:
     """A Spark Thrift Server on a metastore, reachable from this machine only.
 
@@ -74,17 +115,13 @@ class ThriftServer:
         port: TCP port on 127.0.0.1; 0 takes a free one.
         directory: folder for its log and scratch files; None for a temporary one that goes away with it.
         authentication: ``NONE`` (SASL PLAIN, any user) or ``NOSASL``.
-        heap: largest heap of the Java process, ``512m`` or ``1g``.
-        threads: tasks that run at once.
-        jars: more jars for its class path, such as one with Hudi's input formats, which Spark looks at when it makes a
-            table that has them.
         settings: Spark's own settings (``spark.…``) on top of these. They reach the server through a pipe; no command
             line and no file shows a secret among them, but for those of the Java process itself (``spark.driver.…``,
             ``spark.jars…``, ``spark.submit.…``, ``spark.files``, ``spark.archives``), which are on its command line.
         storage_options: credentials and settings for this package's own file access, as for
             :class:`~hudi_hive.storage.Storage`; through the pipe, too.
-        timeout: seconds until it must be ready.
-        progress: told the current stage in a few words, from the starting thread.
+        launch: the fields of :class:`LaunchSettings` by name: ``heap``, ``threads``, ``jars``, ``timeout`` and
+            ``progress``.
 
     Raises:
         InvalidOptionError: a port, an address, an authentication or a setting that it does not take.
@@ -95,20 +132,16 @@ class ThriftServer:
         ...     pyhive.hive.connect("127.0.0.1", server.port)
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         metastore_uri: str,
         *,
         port: int = 0,
         directory: str | os.PathLike[str] | None = None,
         authentication: str = "NONE",
-        heap: str = "1g",
-        threads: int = 2,
-        jars: Sequence[str | os.PathLike[str]] = (),
         settings: Mapping[str, str] | None = None,
         storage_options: Mapping[str, Any] | None = None,
-        timeout: float = 180.0,
-        progress: Callable[[str], None] | None = None,
+        **launch: Unpack[LaunchFields],
     ) -> None:
         if not 0 <= port <= 65535:
             raise InvalidOptionError(f"not a TCP port: {port}")
@@ -129,13 +162,9 @@ class ThriftServer:
         self.authentication = authentication.upper()
         self._requested_port = port
         self._requested_directory = directory
-        self._heap = heap
-        self._threads = threads
-        self._jars = [os.fspath(jar) for jar in jars]
+        self._launch = LaunchSettings(**launch)
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._storage_options = dict(storage_options or {})
-        self._timeout = timeout
-        self._progress = progress or (lambda stage: None)
         self._temporary: weakref.finalize[..., ThriftServer] | None = None
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -227,12 +256,12 @@ class ThriftServer:
 
     def _launch_command(self, directory: Path) -> LaunchCommand:
         settings = {
-            "spark.master": f"local[{self._threads}]",
+            "spark.master": f"local[{self._launch.threads}]",
             "spark.app.name": "thriftserver",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": self._heap,
-            "spark.driver.extraClassPath": os.pathsep.join(self._jars),
+            "spark.driver.memory": self._launch.heap,
+            "spark.driver.extraClassPath": self._launch.class_path,
             "spark.driver.extraJavaOptions": _java_options(directory),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -252,7 +281,7 @@ class ThriftServer:
 
     def _start(self, java: Java, jars: Path) -> None:
         assert self._directory is not None and self.log_path is not None
-        self._progress("starting Java")
+        self._launch.report("starting Java")
         environment = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
         environment |= {
             "JAVA_HOME": str(java.home),
@@ -289,8 +318,10 @@ class ThriftServer:
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
-        self._port = wait_for_port(self._process, self._timeout, progress=self._progress, failure=self.failure)
-        self._progress("ready")
+        self._port = wait_for_port(
+            self._process, self._launch.timeout, progress=self._launch.report, failure=self.failure
+        )
+        self._launch.report("ready")
 
     def _log_tail(self) -> str:
         assert self.log_path is not None
