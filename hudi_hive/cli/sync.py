@@ -14,13 +14,14 @@ from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.import_blocker import block_pandas
 from hudi_hive.cli.option_groups import option_group
 from hudi_hive.cli.output import Output
+from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
 from hudi_hive.options import sync as declared
 
 if TYPE_CHECKING:
     from hudi_hive.sync import HiveSyncConfig
     from hudi_hive.sync.run import SyncWatcher
 
-_PREFIX = declared.HIVE_SYNC
+_PREFIX = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
 _BASE_PATH = declared.BASE_PATH.name
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hudi_hive.errors import MetastoreError, UnsupportedTableError
 from hudi_hive.metastore import Table
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
+from hudi_hive.options import parse_boolean
 from hudi_hive.plan.model import QueryType
 
 _LAST_COMMIT = "last_commit_time_sync"
@@ -63,18 +64,24 @@ def query_type_of(table: Table, *, merge_on_read: bool) -> QueryType:
         return QueryType.SNAPSHOT
     input_format = str(table.sd.inputFormat or "")
     parameters = {**(table.parameters or {}), **((table.sd.serdeInfo and table.sd.serdeInfo.parameters) or {})}
-    said = parameters.get(_READ_OPTIMISED, "").strip().lower()
-    by_parameter = {"true": QueryType.READ_OPTIMIZED, "false": QueryType.SNAPSHOT}.get(said)
+    read_optimised = parse_boolean(parameters.get(_READ_OPTIMISED, ""))
+    by_parameter = _query_type(read_optimised)
     by_class = None
     if input_format.startswith(_HUDI_CLASSES):
         realtime = "realtime" in input_format.rpartition(".")[2].lower()
-        by_class = QueryType.SNAPSHOT if realtime else QueryType.READ_OPTIMIZED
+        by_class = _query_type(not realtime)
     if by_class is not None and by_parameter is not None and by_class is not by_parameter:
         raise MetastoreError(
-            f"{full_name(table)} contradicts itself: input format {input_format}, {_READ_OPTIMISED}={said}",
+            f"{full_name(table)} contradicts itself: "
+            f"input format {input_format}, {_READ_OPTIMISED}={parameters[_READ_OPTIMISED]}",
             remedy="sync it again",
         )
     if by_class is None and by_parameter is None:
-        named = str(table.tableName).endswith("_ro")
-        return QueryType.READ_OPTIMIZED if named else QueryType.SNAPSHOT
+        by_class = _query_type(str(table.tableName).endswith("_ro"))
     return by_class or by_parameter or QueryType.SNAPSHOT
+
+
+def _query_type(read_optimised: bool | None) -> QueryType | None:
+    if read_optimised is None:
+        return None
+    return QueryType.READ_OPTIMIZED if read_optimised else QueryType.SNAPSHOT

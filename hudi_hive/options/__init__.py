@@ -17,7 +17,7 @@ from hudi_hive.options.kinds import (
     QueryType,
     key_generator_name,
 )
-from hudi_hive.options.parsers import as_text, as_texts, parse_boolean
+from hudi_hive.options.parsers import as_text, as_texts, parse_boolean, parse_java_boolean
 from hudi_hive.options.registry import ALL_OPTIONS, GROUPS, OptionSet, field_values, fill, options_of, outcomes
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "options_of",
     "outcomes",
     "parse_boolean",
+    "parse_java_boolean",
     "read",
     "services",
     "sync",

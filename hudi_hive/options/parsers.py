@@ -1,4 +1,4 @@
-"""Parsers of option texts: one for each kind of value, booleans among them in one place.
+"""Parsers of option texts: one for each kind of value. All booleans of the package are read here.
 
 A parser is called with an option's name and text and gives the value; blanks around the text do not count. What does
 not fit is refused by an error that names the option, the text and what it takes.
@@ -55,6 +55,16 @@ class Parser(Generic[T_co]):
 def parse_boolean(text: str) -> bool | None:
     """The boolean that a text stands for, ``true`` or ``false`` in any case; None for any other text."""
     return _BOOLEANS.get(text.strip().lower())
+
+
+def parse_java_boolean(text: str) -> bool:
+    """The boolean that Java reads in a text: ``true`` in any case is true, and any other text is false.
+
+    Hudi, Hive and Spark read so (``Boolean.parseBoolean``) what a table, a file or a catalog holds already: properties
+    of a key generator, parameters of tables and SerDes, headers of log blocks. What a user gives is checked by
+    :func:`parse_boolean`, and so are the flags of ``hoodie.properties`` that decide how a table is read.
+    """
+    return text.lower() == "true"
 
 
 def as_text(name: str, value: object) -> str:

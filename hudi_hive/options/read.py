@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
 from hudi_hive.options.parsers import any_text, boolean, member, positive, text
@@ -20,7 +21,7 @@ _START: Final = Refused("hoodie.datasource.streaming.startOffset says where a st
 _NO_FILTERS: Final = "a batch of a stream has no filter by which files could be left out"
 
 QUERY_TYPE: Final = Option[QueryType | None](
-    "hoodie.datasource.query.type",
+    HOODIE_DATASOURCE_QUERY_TYPE,
     member(QueryType),
     None,
     "What a scan shows of a table; with a begin, the rows of a range of commits.",
@@ -124,7 +125,7 @@ MERGE_TYPE: Final = Option(
     honoured_by=(READ, STREAM, INPUT_FORMAT),
 )
 READ_OPTIMIZED: Final = Option(
-    "hoodie.query.as.ro.table",
+    HOODIE_QUERY_AS_RO_TABLE,
     boolean,
     False,
     "Show the read-optimised view; a sync writes it into the catalog's entry of that view.",

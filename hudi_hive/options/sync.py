@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.names import (
+    HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL,
+    HOODIE_DATASOURCE_HIVE_SYNC_PREFIX,
+    HOODIE_DATASOURCE_META_SYNC_BASE_PATH,
+)
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.parsers import (
     Parser,
@@ -20,7 +25,7 @@ from hudi_hive.options.parsers import (
 )
 
 SYNC, WRITE = Face.SYNC, Face.WRITE
-HIVE_SYNC: Final = "hoodie.datasource.hive_sync."
+_PREFIX: Final = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
 _FACES: Final = (SYNC,)
 _OFF: Final = ("false",)
 
@@ -39,68 +44,68 @@ def _tool(name: str, text: str) -> tuple[str, ...]:
 
 
 BASE_PATH: Final = Option(
-    "hoodie.datasource.meta.sync.base.path",
+    HOODIE_DATASOURCE_META_SYNC_BASE_PATH,
     any_text,
     "",
     "The table's base path, as the metastore gets it.",
     honoured_by=_FACES,
 )
 METASTORE_URIS: Final = Option[tuple[str, ...]](
-    HIVE_SYNC + "metastore.uris", items, (), "Addresses of the metastore.", honoured_by=_FACES
+    _PREFIX + "metastore.uris", items, (), "Addresses of the metastore.", honoured_by=_FACES
 )
 DATABASE: Final = Option[str | None](
-    HIVE_SYNC + "database",
+    _PREFIX + "database",
     any_text,
     None,
     "Database in the metastore; the table's own by default.",
     honoured_by=_FACES,
 )
 TABLE: Final = Option[str | None](
-    HIVE_SYNC + "table", any_text, None, "Name in the metastore; the table's own by default.", honoured_by=_FACES
+    _PREFIX + "table", any_text, None, "Name in the metastore; the table's own by default.", honoured_by=_FACES
 )
 MODE: Final = Option(
-    HIVE_SYNC + "mode",
+    _PREFIX + "mode",
     choice(*MODES),
     "hms",
     "How changes are made: by calls to the metastore, or by statements.",
     honoured_by=_FACES,
 )
 USE_JDBC: Final = Option[bool | None](
-    HIVE_SYNC + "use_jdbc",
+    _PREFIX + "use_jdbc",
     boolean,
     None,
     "Chooses the mode `jdbc` or `hiveql` when none is given.",
     honoured_by=_FACES,
 )
 JDBC_URL: Final = Option(
-    HIVE_SYNC + "jdbcurl",
+    HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL,
     any_text,
     "jdbc:hive2://localhost:10000",
     "Address of the SQL server; `hms` needs none.",
     honoured_by=_FACES,
 )
 USERNAME: Final = Option(
-    HIVE_SYNC + "username", any_text, "hive", "User of the SQL server; `hms` needs none.", honoured_by=_FACES
+    _PREFIX + "username", any_text, "hive", "User of the SQL server; `hms` needs none.", honoured_by=_FACES
 )
 PASSWORD: Final = Option(
-    HIVE_SYNC + "password", raw_text, "hive", "Password of the SQL server; `hms` needs none.", honoured_by=_FACES
+    _PREFIX + "password", raw_text, "hive", "Password of the SQL server; `hms` needs none.", honoured_by=_FACES
 )
 BASE_FILE_FORMAT: Final = Option[str | None](
-    HIVE_SYNC + "base_file_format",
+    _PREFIX + "base_file_format",
     choice(*BASE_FILE_FORMATS),
     None,
     "Chooses the Hive classes; the table's own format by default.",
     honoured_by=_FACES,
 )
 PARTITION_FIELDS: Final = Option[tuple[str, ...] | None](
-    HIVE_SYNC + "partition_fields",
+    _PREFIX + "partition_fields",
     field_names,
     None,
     "Partition columns; the table's own by default.",
     honoured_by=_FACES,
 )
 PARTITION_EXTRACTOR: Final = Option[str | None](
-    HIVE_SYNC + "partition_extractor_class",
+    _PREFIX + "partition_extractor_class",
     any_text,
     None,
     "How values are taken out of partition paths, by Java class; inferred by default.",
@@ -110,91 +115,91 @@ DECODE_PARTITION: Final = Option[bool | None](
     "hoodie.meta.sync.decode_partition", boolean, None, "Un-escape %XX in partition values.", honoured_by=_FACES
 )
 PRE_APACHE_INPUT_FORMAT: Final = Option(
-    HIVE_SYNC + "use_pre_apache_input_format",
+    _PREFIX + "use_pre_apache_input_format",
     boolean,
     False,
     "Class names of the time before Apache.",
     honoured_by=_FACES,
 )
 AUTO_CREATE_DATABASE: Final = Option(
-    HIVE_SYNC + "auto_create_database", boolean, True, "Make the database when it is missing.", honoured_by=_FACES
+    _PREFIX + "auto_create_database", boolean, True, "Make the database when it is missing.", honoured_by=_FACES
 )
 SKIP_RO_SUFFIX: Final = Option(
-    HIVE_SYNC + "skip_ro_suffix",
+    _PREFIX + "skip_ro_suffix",
     boolean,
     False,
     "Call the read-optimised view by the table's name, without _ro.",
     honoured_by=_FACES,
 )
 SUPPORT_TIMESTAMP: Final = Option(
-    HIVE_SYNC + "support_timestamp",
+    _PREFIX + "support_timestamp",
     boolean,
     False,
     "Register timestamps as `timestamp`, not `bigint`.",
     honoured_by=_FACES,
 )
 TABLE_PROPERTIES: Final = Option[tuple[tuple[str, str], ...]](
-    HIVE_SYNC + "table_properties", property_lines, (), "Further parameters of the table.", honoured_by=_FACES
+    _PREFIX + "table_properties", property_lines, (), "Further parameters of the table.", honoured_by=_FACES
 )
 SERDE_PROPERTIES: Final = Option[tuple[tuple[str, str], ...]](
-    HIVE_SYNC + "serde_properties", property_lines, (), "Further parameters of its serde.", honoured_by=_FACES
+    _PREFIX + "serde_properties", property_lines, (), "Further parameters of its serde.", honoured_by=_FACES
 )
 SYNC_AS_DATASOURCE: Final = Option(
-    HIVE_SYNC + "sync_as_datasource",
+    _PREFIX + "sync_as_datasource",
     boolean,
     True,
     "Add the parameters by which Spark knows the table.",
     honoured_by=_FACES,
 )
 SCHEMA_STRING_LENGTH: Final = Option(
-    HIVE_SYNC + "schema_string_length_thresh",
+    _PREFIX + "schema_string_length_thresh",
     positive,
     4000,
     "Characters of a piece of Spark's schema text.",
     honoured_by=_FACES,
 )
 CREATE_MANAGED_TABLE: Final = Option(
-    HIVE_SYNC + "create_managed_table", boolean, False, "Register a managed table.", honoured_by=_FACES
+    _PREFIX + "create_managed_table", boolean, False, "Register a managed table.", honoured_by=_FACES
 )
 OMIT_METADATA_FIELDS: Final = Option(
-    HIVE_SYNC + "omit_metadata_fields", boolean, False, "Leave the meta columns out.", honoured_by=_FACES
+    _PREFIX + "omit_metadata_fields", boolean, False, "Leave the meta columns out.", honoured_by=_FACES
 )
 BATCH_SIZE: Final = Option(
-    HIVE_SYNC + "batch_num", positive, 1000, "Partitions of one call to the metastore.", honoured_by=_FACES
+    _PREFIX + "batch_num", positive, 1000, "Partitions of one call to the metastore.", honoured_by=_FACES
 )
 BATCHING: Final = Option(
-    HIVE_SYNC + "batching.enabled",
+    _PREFIX + "batching.enabled",
     boolean,
     True,
     "Send partitions in batches.",
     harmless={SYNC: "partitions are always sent in batches of batch_num"},
 )
 SYNC_COMMENT: Final = Option(
-    HIVE_SYNC + "sync_comment", boolean, False, "Register the comments of columns.", honoured_by=_FACES
+    _PREFIX + "sync_comment", boolean, False, "Register the comments of columns.", honoured_by=_FACES
 )
 STRATEGY: Final = Option(
-    HIVE_SYNC + "table.strategy",
+    _PREFIX + "table.strategy",
     choice(*STRATEGIES),
     "ALL",
     "Which views of a merge-on-read table are registered.",
     honoured_by=_FACES,
 )
 FILTER_PUSHDOWN: Final = Option(
-    HIVE_SYNC + "filter_pushdown_enabled",
+    _PREFIX + "filter_pushdown_enabled",
     boolean,
     False,
     "Ask the metastore for written partitions by a filter.",
     honoured_by=_FACES,
 )
 FILTER_PUSHDOWN_SIZE: Final = Option(
-    HIVE_SYNC + "filter_pushdown_max_size",
+    _PREFIX + "filter_pushdown_max_size",
     whole,
     1000,
     "Values of such a filter; beyond it a range is asked for.",
     honoured_by=_FACES,
 )
 RECREATE_ON_ERROR: Final = Option(
-    HIVE_SYNC + "recreate_table_on_error",
+    _PREFIX + "recreate_table_on_error",
     boolean,
     False,
     "Make the table anew when the metastore refuses a change.",
@@ -252,9 +257,9 @@ TOUCH_PARTITIONS: Final = Option(
     "Tell the metastore of partitions that were written to.",
     honoured_by=_FACES,
 )
-BUCKET_SYNC: Final = Option(HIVE_SYNC + "bucket_sync", boolean, False, "Register bucket columns.", honoured_by=_FACES)
+BUCKET_SYNC: Final = Option(_PREFIX + "bucket_sync", boolean, False, "Register bucket columns.", honoured_by=_FACES)
 BUCKET_SPEC: Final = Option[str | None](
-    HIVE_SYNC + "bucket_sync_spec",
+    _PREFIX + "bucket_sync_spec",
     any_text,
     None,
     "`CLUSTERED BY (...) [SORTED BY (...)] INTO n BUCKETS`.",
@@ -262,7 +267,7 @@ BUCKET_SPEC: Final = Option[str | None](
 )
 _OF_THE_WRITE: Final = "it says whether a write is followed by a sync; this is the sync"
 ENABLE: Final = Option(
-    HIVE_SYNC + "enable",
+    _PREFIX + "enable",
     boolean,
     False,
     "Sync the table behind a write.",
@@ -335,11 +340,11 @@ SYNC_OPTIONS: Final = (
     META_SYNC_ENABLE,
     TOOL_CLASS,
     _unsupported(
-        HIVE_SYNC + "ignore_exceptions",
+        _PREFIX + "ignore_exceptions",
         "a sync that did not do what it says fails; catch hudi_hive.errors.HudiHiveError around it",
     ),
-    _unsupported(HIVE_SYNC + "use_spark_catalog", "the metastore is called directly"),
-    _unsupported(HIVE_SYNC + "assume_date_partitioning", "Hudi removed it; name the partition fields"),
+    _unsupported(_PREFIX + "use_spark_catalog", "the metastore is called directly"),
+    _unsupported(_PREFIX + "assume_date_partitioning", "Hudi removed it; name the partition fields"),
     _unsupported(
         "hoodie.meta_sync.global.replicate.timestamp",
         "two clusters are synced one by one, each by a sync of its own",

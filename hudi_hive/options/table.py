@@ -8,6 +8,38 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.names import (
+    HOODIE_COMPACTION_PAYLOAD_CLASS,
+    HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED,
+    HOODIE_DATABASE_NAME,
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
+    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+    HOODIE_DELTASTREAMER_KEYGEN_TIMEBASED_PREFIX,
+    HOODIE_KEYGEN_TIMEBASED_PREFIX,
+    HOODIE_PAYLOAD_DELETE_FIELD,
+    HOODIE_PAYLOAD_DELETE_MARKER,
+    HOODIE_POPULATE_META_FIELDS,
+    HOODIE_RECORD_MERGE_MODE,
+    HOODIE_RECORD_MERGE_PROPERTY_PREFIX,
+    HOODIE_RECORD_MERGE_STRATEGY_ID,
+    HOODIE_TABLE_BASE_FILE_FORMAT,
+    HOODIE_TABLE_CDC_ENABLED,
+    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
+    HOODIE_TABLE_KEYGENERATOR_CLASS,
+    HOODIE_TABLE_KEYGENERATOR_TYPE,
+    HOODIE_TABLE_NAME,
+    HOODIE_TABLE_ORDERING_FIELDS,
+    HOODIE_TABLE_PARTITION_FIELDS,
+    HOODIE_TABLE_PRECOMBINE_FIELD,
+    HOODIE_TABLE_RECORDKEY_FIELDS,
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
+    HOODIE_TABLE_TYPE,
+    HOODIE_TABLE_VERSION,
+    HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
+    HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE,
+)
 from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.kinds import key_generator_name
 from hudi_hive.options.parsers import Parser, any_text, boolean, choice, items, mapped, optional_text, text
@@ -28,7 +60,7 @@ def _key_generator(name: str, value: str) -> str:
 
 
 NAME: Final = Option[str | None](
-    "hoodie.table.name",
+    HOODIE_TABLE_NAME,
     text,
     None,
     "Name of the table; a new one needs it.",
@@ -36,7 +68,7 @@ NAME: Final = Option[str | None](
     aliases=("hoodie.datasource.write.table.name",),
 )
 DATABASE: Final = Option(
-    "hoodie.database.name",
+    HOODIE_DATABASE_NAME,
     optional_text,
     None,
     "Database that the table belongs to; a sync registers it there.",
@@ -48,7 +80,7 @@ TYPE: Final = Option(
     COPY_ON_WRITE,
     "Whether updates rewrite base files or go to log files.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.table.type",),
+    aliases=(HOODIE_TABLE_TYPE,),
 )
 VERSION: Final = Option[int | None](
     "hoodie.write.table.version",
@@ -56,7 +88,7 @@ VERSION: Final = Option[int | None](
     None,
     "Version of a new table: 6 as Hudi 0.x writes it, 8 as 1.0, 9 as 1.1.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.table.version",),
+    aliases=(HOODIE_TABLE_VERSION,),
 )
 RECORD_KEY_FIELDS: Final = Option[tuple[str, ...]](
     "hoodie.datasource.write.recordkey.field",
@@ -64,15 +96,15 @@ RECORD_KEY_FIELDS: Final = Option[tuple[str, ...]](
     (),
     "Fields that make up a row's key; without any, keys are made up.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.table.recordkey.fields",),
+    aliases=(HOODIE_TABLE_RECORDKEY_FIELDS,),
 )
 PARTITION_FIELDS: Final = Option[tuple[str, ...]](
-    "hoodie.datasource.write.partitionpath.field",
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
     items,
     (),
     "Fields that make up a row's partition; `field:TIMESTAMP` and `field:SIMPLE` with the custom key generator.",
     honoured_by=(WRITE, SYNC),
-    aliases=("hoodie.table.partition.fields",),
+    aliases=(HOODIE_TABLE_PARTITION_FIELDS,),
 )
 ORDERING_FIELDS: Final = Option[tuple[str, ...]](
     "hoodie.datasource.write.precombine.field",
@@ -80,7 +112,7 @@ ORDERING_FIELDS: Final = Option[tuple[str, ...]](
     (),
     "Fields that decide which of two rows of a key is the newer one.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.table.precombine.field", "hoodie.table.ordering.fields", "hoodie.payload.ordering.field"),
+    aliases=(HOODIE_TABLE_PRECOMBINE_FIELD, HOODIE_TABLE_ORDERING_FIELDS, "hoodie.payload.ordering.field"),
 )
 KEY_GENERATOR: Final = Option[str | None](
     "hoodie.datasource.write.keygenerator.class",
@@ -90,40 +122,40 @@ KEY_GENERATOR: Final = Option[str | None](
     honoured_by=(WRITE,),
     aliases=(
         "hoodie.datasource.write.keygenerator.type",
-        "hoodie.table.keygenerator.class",
-        "hoodie.table.keygenerator.type",
+        HOODIE_TABLE_KEYGENERATOR_CLASS,
+        HOODIE_TABLE_KEYGENERATOR_TYPE,
     ),
 )
 HIVE_STYLE_PARTITIONING: Final = Option(
-    "hoodie.datasource.write.hive_style_partitioning",
+    HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
     boolean,
     False,
     "Name partition folders `field=value`; a sync takes the extractor of such folders.",
     honoured_by=(WRITE, SYNC),
 )
 URL_ENCODE_PARTITIONING: Final = Option(
-    "hoodie.datasource.write.partitionpath.urlencode",
+    HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
     boolean,
     False,
     "Escape what partition values hold beyond letters and digits; a sync takes it back.",
     honoured_by=(WRITE, SYNC),
 )
 DROP_PARTITION_COLUMNS: Final = Option(
-    "hoodie.datasource.write.drop.partition.columns",
+    HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
     boolean,
     False,
     "Leave the partition columns out of data files.",
     honoured_by=(WRITE,),
 )
 POPULATE_META_FIELDS: Final = Option(
-    "hoodie.populate.meta.fields",
+    HOODIE_POPULATE_META_FIELDS,
     boolean,
     True,
     "Write the meta columns (commit time, key, partition, file) beside the row's own.",
     honoured_by=(WRITE,),
 )
 BASE_FILE_FORMAT: Final = Option(
-    "hoodie.table.base.file.format",
+    HOODIE_TABLE_BASE_FILE_FORMAT,
     choice("PARQUET", "ORC", "HFILE"),
     "PARQUET",
     "Format of base files.",
@@ -136,7 +168,7 @@ MERGE_MODE: Final = Option[str | None](
     None,
     "Which of two rows of a key stays: the later commit's, or the one with the greater ordering value.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.record.merge.mode",),
+    aliases=(HOODIE_RECORD_MERGE_MODE,),
 )
 MERGE_STRATEGY_ID: Final = Option(
     "hoodie.write.record.merge.strategy.id",
@@ -144,7 +176,7 @@ MERGE_STRATEGY_ID: Final = Option(
     None,
     "The merge mode, by the id of its strategy.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.record.merge.strategy.id", "hoodie.datasource.write.record.merger.strategy"),
+    aliases=(HOODIE_RECORD_MERGE_STRATEGY_ID, "hoodie.datasource.write.record.merger.strategy"),
 )
 PAYLOAD_CLASS: Final = Option(
     "hoodie.datasource.write.payload.class",
@@ -152,24 +184,24 @@ PAYLOAD_CLASS: Final = Option(
     None,
     "Hudi's payload class, in place of a merge mode.",
     honoured_by=(WRITE,),
-    aliases=("hoodie.compaction.payload.class",),
+    aliases=(HOODIE_COMPACTION_PAYLOAD_CLASS,),
 )
 CDC_ENABLED: Final = Option(
-    "hoodie.table.cdc.enabled",
+    HOODIE_TABLE_CDC_ENABLED,
     boolean,
     False,
     "Log changes beside the data, for change data queries.",
     honoured_by=(WRITE,),
 )
 CDC_LOGGING_MODE: Final = Option(
-    "hoodie.table.cdc.supplemental.logging.mode",
+    HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE,
     choice("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
     "DATA_BEFORE_AFTER",
     "How much of a changed row the log of changes holds.",
     honoured_by=(WRITE,),
 )
 TIMEZONE: Final = Option(
-    "hoodie.table.timeline.timezone",
+    HOODIE_TABLE_TIMELINE_TIMEZONE,
     choice("LOCAL", "UTC"),
     "LOCAL",
     "Zone of the times in the timeline.",
@@ -178,19 +210,15 @@ TIMEZONE: Final = Option(
 
 # -- what keys and merges read themselves ------------------------------------------------------------------------------
 
-TIME_FORMAT_PREFIX: Final = "hoodie.keygen.timebased."
-TIME_FORMAT_OLD_PREFIX: Final = "hoodie.deltastreamer.keygen.timebased."
-MERGE_PROPERTY_PREFIX: Final = "hoodie.record.merge.property."
-
 
 def _time_format(name: str, summary: str) -> Option[str]:
     return Option(
-        TIME_FORMAT_PREFIX + name,
+        HOODIE_KEYGEN_TIMEBASED_PREFIX + name,
         any_text,
         "",
         summary,
         honoured_by=(WRITE,),
-        aliases=(TIME_FORMAT_OLD_PREFIX + name,),
+        aliases=(HOODIE_DELTASTREAMER_KEYGEN_TIMEBASED_PREFIX + name,),
     )
 
 
@@ -213,26 +241,26 @@ def _merge_property(name: str, summary: str) -> Option[str]:
         "",
         summary,
         honoured_by=(WRITE,),
-        aliases=(MERGE_PROPERTY_PREFIX + name,),
+        aliases=(HOODIE_RECORD_MERGE_PROPERTY_PREFIX + name,),
     )
 
 
-DELETE_FIELD: Final = _merge_property("hoodie.payload.delete.field", "Field whose value marks a row as deleted.")
-DELETE_MARKER: Final = _merge_property("hoodie.payload.delete.marker", "Value of that field that marks it.")
+DELETE_FIELD: Final = _merge_property(HOODIE_PAYLOAD_DELETE_FIELD, "Field whose value marks a row as deleted.")
+DELETE_MARKER: Final = _merge_property(HOODIE_PAYLOAD_DELETE_MARKER, "Value of that field that marks it.")
 UNAVAILABLE_VALUE: Final = _merge_property(
-    "hoodie.write.partial.update.unavailable.value", "Value that stands for a column that was not captured."
+    HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE, "Value that stands for a column that was not captured."
 )
 MERGE_PROPERTIES: Final = (DELETE_FIELD, DELETE_MARKER, UNAVAILABLE_VALUE)
 
 CONSISTENT_TIMESTAMPS: Final = Option(
-    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+    HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED,
     boolean,
     False,
     "Show timestamps in keys as text in place of numbers.",
     honoured_by=(WRITE,),
 )
 NEW_COMPLEX_ENCODING: Final = Option(
-    "hoodie.write.complex.keygen.new.encoding",
+    HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
     boolean,
     True,
     "Write keys of the complex key generator with one field without the field's name.",

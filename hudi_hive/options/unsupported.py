@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_hive.names import (
+    HOODIE_BOOTSTRAP_BASE_PATH,
+    HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT,
+    HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE,
+)
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.parsers import any_text
 
@@ -74,8 +79,8 @@ UNSUPPORTED_OPTIONS: Final = (
         "hoodie.write.concurrency.early.conflict.detection.enable", _OFF, "conflicts show when a write completes"
     ),
     _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
-    _unsupported("hoodie.table.multiple.base.file.formats.enable", _OFF, "base files are Parquet"),
-    _unsupported("hoodie.bootstrap.base.path", ("",), "bootstrap tables with Hudi's own tools"),
+    _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files are Parquet"),
+    _unsupported(HOODIE_BOOTSTRAP_BASE_PATH, ("",), "bootstrap tables with Hudi's own tools"),
     _unsupported("hoodie.datasource.write.streaming.ignore.failed.batch", _OFF, "a failed write is an error"),
     _unsupported("hoodie.write.ignore.failed", _OFF, "a failed write is an error"),
     _unsupported("hoodie.datasource.write.streaming.disable.compaction", _OFF, "set hoodie.compact.inline"),
@@ -99,7 +104,7 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported(
         "hoodie.datasource.write.slash.separated.date.partitionpath", _OFF, "partition by a timestamp generator"
     ),
-    _unsupported("hoodie.partition.metafile.use.base.format", _OFF, "partition metafiles are text"),
+    _unsupported(HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT, _OFF, "partition metafiles are text"),
     _unsupported("hoodie.optimistic.consistency.guard.enable", _OFF, "storage is taken to be consistent"),
     _unsupported("hoodie.write.schema", ("",), "the schema is that of the rows"),
     _unsupported("hoodie.write.commit.callback.on", _OFF, "call back after the write returned"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import DuplicatePolicy, IndexType, Operation
 from hudi_hive.options.parsers import (
@@ -26,7 +27,7 @@ MB: Final = 1024 * 1024
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 OPERATION: Final = Option(
-    "hoodie.datasource.write.operation",
+    HOODIE_DATASOURCE_WRITE_OPERATION,
     member(Operation),
     Operation.UPSERT,
     "What a write does with its rows.",

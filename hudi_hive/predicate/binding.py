@@ -18,6 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import PredicateError, UnknownColumnError
+from hudi_hive.options import parse_boolean
 from hudi_hive.predicate import literals, nodes, syntax
 from hudi_hive.predicate.nodes import FLIPPED, ColumnRef, Node, Operator, conjunction, disjunction
 
@@ -349,7 +350,7 @@ def _short(arrow: pa.DataType) -> str:
 
 
 def _parse_bool(value: object) -> bool | None:
-    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
+    return parse_boolean(value) if isinstance(value, str) else None
 
 
 def _compare_number(operator: Operator, column: ColumnRef, literal: syntax.Value) -> Node:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError, UnsafePathError
+from hudi_hive.options import parse_boolean
 
 FOLLOW_LINKS: Final = "follow_links"
 """Storage option of local folders: read through symbolic links that leave the root."""
@@ -33,10 +34,11 @@ def follows_links(options: Mapping[str, Any]) -> bool:
     Raises:
         InvalidOptionError: the value is neither true nor false.
     """
-    value = str(options.get(FOLLOW_LINKS, False)).strip().lower()
-    if value not in ("true", "false"):
-        raise InvalidOptionError(f"storage option {FOLLOW_LINKS} is true or false, not {value!r}")
-    return value == "true"
+    text = str(options.get(FOLLOW_LINKS, False))
+    value = parse_boolean(text)
+    if value is None:
+        raise InvalidOptionError(f"storage option {FOLLOW_LINKS} is true or false, not {text!r}")
+    return value
 
 
 class LinkRules:

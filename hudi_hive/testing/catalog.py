@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from hudi_hive.metastore._thrift import ttypes as t
 from hudi_hive.metastore.client import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.testing import locations
 from hudi_hive.testing.column_types import incompatible_columns, is_valid
 
@@ -250,7 +251,7 @@ class FakeTables:
         new = self._stored_table(shallow(new_tbl, dbName=key[0], tableName=key[1], parameters=parameters), location)
         del self._tables[old.dbName, old.tableName]
         self._tables[key] = new
-        self._table_changed(old, new, cascade=properties.get("CASCADE", "").lower() == "true")
+        self._table_changed(old, new, cascade=parse_java_boolean(properties.get("CASCADE", "")))
 
     def _check_change(self, old: Table, new: Table) -> None:
         if not self.check_types:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hudi_hive.metastore._thrift import ttypes as t
 from hudi_hive.metastore.client import Partition, Table, format_partition_name
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.testing import locations
 from hudi_hive.testing.catalog import DDL_TIME, STATS, FakeTables, now, shallow, stored_descriptor
 from hudi_hive.testing.filters import FilterError, Test, parse_filter
@@ -27,7 +28,8 @@ class FakeCatalog(FakeTables, FakeTransactions):
     # -- as metastore 4 is asked ------------------------------------------------------------------------------------
 
     def create_table_req(self, request: t.CreateTableRequest) -> None:
-        if (request.table.parameters or {}).get("transactional") == "true" and not request.processorCapabilities:
+        transactional = (request.table.parameters or {}).get("transactional", "")
+        if parse_java_boolean(transactional) and not request.processorCapabilities:
             raise t.MetaException(message="Processor has no capabilities, cannot create an ACID table.")
         self.create_table(request.table)
 

@@ -207,6 +207,14 @@ def test_literal_in_a_docstring(tmp_path):
     assert product(tmp_path, literals, "def f():\n    'hoodie.table.name'") == set()
 
 
+def test_literal_that_is_declared_twice(tmp_path):
+    files = {f"hudi_hive/{name}/__init__.py": "N = 'hoodie.table.name'" for name in ("names", "options", "table")}
+    assert subjects(literals, tmp_path, files) == {
+        ("hudi_hive/options/__init__.py", "hoodie.table.name"),
+        ("hudi_hive/table/__init__.py", "hoodie.table.name"),
+    }
+
+
 NINE = ", ".join("abcdefghi")
 
 

@@ -1,7 +1,8 @@
 """Names of options and meta columns are spelt out once: ``python -m tools.checks.literals``.
 
 A text that is an option's or a meta column's whole name (``hoodie.table.name``, ``_hoodie_record_key``) stands only
-in the modules that declare them, which ``rules.toml`` lists. Docstrings and sentences that mention a name may.
+in the modules that declare them, which ``rules.toml`` lists, and there once. Docstrings and sentences that mention a
+name may.
 """
 
 from __future__ import annotations
@@ -18,11 +19,18 @@ _NAME = re.compile(r"hoodie\.[\w.\-]*|_hoodie_\w*")
 
 
 def find(tree: SourceTree) -> Iterator[Finding]:
-    """The literals of the product outside the declaring modules."""
-    for module in tree.written(PRODUCT):
-        if not declares(module.name):
-            for line, text in literals(module):
+    """The literals of the product outside the declaring modules, and those that are declared twice."""
+    declared: dict[str, str] = {}
+    for module in sorted(tree.written(PRODUCT), key=lambda each: each.name):
+        for line, text in literals(module):
+            if not declares(module.name):
                 yield Finding(module.path, line, text, f"{text!r} is spelt out; take it from where it is declared")
+            elif text in declared:
+                yield Finding(
+                    module.path, line, text, f"{text!r} is declared in {declared[text]}, too; take it from there"
+                )
+            else:
+                declared[text] = module.name
 
 
 def declares(module: str) -> bool:

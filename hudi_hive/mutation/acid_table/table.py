@@ -16,6 +16,7 @@ from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore.client import Table
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
 from hudi_hive.mutation.core import check_fields, decode_text, encode_text
+from hudi_hive.options import parse_java_boolean
 
 TABLE_TAG: Final = "HudiHiveAcidTableV1:"
 """What the text form begins with."""
@@ -182,9 +183,9 @@ def _refusal(table: Table, parameters: Mapping[str, str]) -> tuple[str, str] | N
     """Why a table cannot be mutated, and what helps; None if it can."""
     full_acid = "only managed, fully transactional ORC tables can be mutated"
     properties = parameters.get("transactional_properties", "").lower()
-    if table.tableType != "MANAGED_TABLE" or parameters.get("external", "").lower() == "true":
+    if table.tableType != "MANAGED_TABLE" or parse_java_boolean(parameters.get("external", "")):
         return f"is no managed table but {table.tableType}", full_acid
-    if parameters.get("transactional", "").lower() != "true":
+    if not parse_java_boolean(parameters.get("transactional", "")):
         return "is not transactional", "create it with 'transactional'='true'"
     if properties == "insert_only":
         return "is insert-only: rows in it have no identifiers", full_acid

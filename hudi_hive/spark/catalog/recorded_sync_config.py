@@ -8,6 +8,7 @@ from typing import Any
 
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
 from hudi_hive.sync import HiveSyncConfig
@@ -101,4 +102,4 @@ def _of_same_table(other: Table | None, table: Table) -> Table | None:
 
 
 def _is_read_optimised(table: Table) -> bool:
-    return (table.sd.serdeInfo.parameters or {}).get(_READ_OPTIMISED, "false").lower() == "true"
+    return parse_java_boolean((table.sd.serdeInfo.parameters or {}).get(_READ_OPTIMISED, "false"))

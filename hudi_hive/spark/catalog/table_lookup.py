@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import SparkError
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm, option, relations, scala_items
 from hudi_hive.spark.scan import Declared
@@ -60,7 +61,7 @@ def _entry(relation: JavaValue | None) -> HudiTableEntry | None:
     description = json.loads(relation.text())
     columns = StructType.fromJson(json.loads(description["columns"]))
     declared = Declared(description["name"], columns, tuple(description["partition columns"]), relation)
-    read_optimised = str(description["read optimised"]).lower() == "true"
+    read_optimised = parse_java_boolean(str(description["read optimised"]))
     return HudiTableEntry(declared, description["location"], read_optimised, description["native"])
 
 

@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import parse_boolean
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import Function1, JavaValue, RowBuilder, scala_items
 from hudi_hive.spark.catalog import require_table
@@ -108,10 +109,10 @@ def _query(call: _Call) -> JavaValue:
 
 def _timeline(call: _Call) -> JavaValue:
     """The instants."""
-    archived = call.arguments[0].lower() if call.arguments else "false"
-    if archived not in ("true", "false"):
+    archived = parse_boolean(call.arguments[0]) if call.arguments else False
+    if archived is None:
         raise _misused(call.function)
-    return call.rows(instant_rows(call.client()[1], archived=archived == "true"))
+    return call.rows(instant_rows(call.client()[1], archived=archived))
 
 
 def _filesystem_view(call: _Call) -> JavaValue:

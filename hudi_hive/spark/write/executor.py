@@ -13,6 +13,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from hudi_hive.errors import HudiHiveError, SparkError, WriteError
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.read.remote import deserialize_error, serialize_error
 
 _T = TypeVar("_T")
@@ -94,7 +95,7 @@ def all_tasks_ended(context: SparkContext) -> Iterator[None]:
         _all_ended(context, tag)
         raise
     context.removeJobTag(tag)
-    speculative = context.getConf().get("spark.speculation", "false").lower() == "true"
+    speculative = parse_java_boolean(context.getConf().get("spark.speculation", "false"))
     if speculative and not _all_ended(context, tag):
         raise WriteError(
             "a task that Spark ran twice does not stop", remedy="write again, or without spark.speculation"

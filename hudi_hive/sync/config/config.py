@@ -122,7 +122,18 @@ class HiveSyncConfig:
         shown = {item.name: getattr(self, item.name) for item in fields(self) if item.repr}
         return f"HiveSyncConfig({', '.join(f'{name}={redact(repr(value))}' for name, value in shown.items())})"
 
-    def __post_init__(self) -> None:  # noqa: C901
+    def __post_init__(self) -> None:
+        self._normalise()
+        self._check_words()
+        for name in ("batch_size", "schema_string_length"):
+            if getattr(self, name) < 1:
+                raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not positive")
+        if self.partition_extractor is not None:
+            find_extractor(self.partition_extractor)
+        self._check_buckets()
+
+    def _normalise(self) -> None:
+        """Lists as tuples, words in the case that options have."""
         uris = self.metastore_uris
         if isinstance(uris, str):
             uris = tuple(item.strip() for item in uris.split(",") if item.strip())
@@ -131,24 +142,21 @@ class HiveSyncConfig:
             self._set("partition_fields", tuple(self.partition_fields))
         self._set("mode", self.mode.lower())
         self._set("strategy", self.strategy.upper())
+        if self.base_file_format is not None:
+            self._set("base_file_format", self.base_file_format.upper())
+
+    def _check_words(self) -> None:
         if not self.base_path.strip():
             raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
         if self.mode not in options.MODES:
             raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms, hiveql and jdbc are")
-        if self.strategy not in options.STRATEGIES:
-            raise InvalidOptionError(
-                f"{_key('strategy')}={self.strategy} is not one of {', '.join(options.STRATEGIES)}"
-            )
-        if self.base_file_format is not None:
-            self._set("base_file_format", self.base_file_format.upper())
-            if self.base_file_format not in options.BASE_FILE_FORMATS:
-                known = ", ".join(options.BASE_FILE_FORMATS)
-                raise InvalidOptionError(f"{_key('base_file_format')}={self.base_file_format} is not one of {known}")
-        for name in ("batch_size", "schema_string_length"):
-            if getattr(self, name) < 1:
-                raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not positive")
-        if self.partition_extractor is not None:
-            find_extractor(self.partition_extractor)
+        words = {"strategy": options.STRATEGIES, "base_file_format": (None, *options.BASE_FILE_FORMATS)}
+        for name, allowed in words.items():
+            if getattr(self, name) not in allowed:
+                supported = ", ".join(filter(None, allowed))
+                raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not one of {supported}")
+
+    def _check_buckets(self) -> None:
         if self.bucket_spec is not None:
             parse_bucket_spec(self.bucket_spec)
         elif self.bucket_sync:
@@ -192,8 +200,8 @@ class HiveSyncConfig:
         warnings = list(self.warnings)
         if tuple(fields) != table.partition_fields:
             own = ", ".join(table.partition_fields) or "none"
-            asked = ", ".join(fields) or "none"
-            warnings.append(f"the options ask for the partition fields {asked}; those of the table are {own}")
+            option = ", ".join(fields) or "none"
+            warnings.append(f"the options ask for the partition fields {option}; those of the table are {own}")
         hive_style = self.hive_style_partitioning
         if hive_style is None:
             hive_style = table.hive_style_partitioning

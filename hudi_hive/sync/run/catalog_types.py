@@ -11,6 +11,7 @@ from typing import Final
 
 from hudi_hive.errors import MetastoreServerError, SchemaError
 from hudi_hive.metastore import HiveMetastore, Table
+from hudi_hive.options import parse_boolean
 from hudi_hive.schema import InternalSchema
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.diff import is_readable_as, normal_type
@@ -83,6 +84,6 @@ def _types(table: Table) -> dict[str, str]:
 def _checks(metastore: HiveMetastore) -> bool:
     """Whether the metastore compares types."""
     try:
-        return metastore.config_value(CHECK, "true").strip().lower() != "false"
+        return parse_boolean(metastore.config_value(CHECK, "true")) is not False
     except MetastoreServerError:
         return True

@@ -22,6 +22,7 @@ from hudi_hive.names import (
     HOODIE_TABLE_PARTITION_FIELDS,
     HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
 )
+from hudi_hive.options import parse_java_boolean
 from hudi_hive.schema import java_text, text_or
 from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value, path_defect
 from hudi_hive.table.keys.timestamp_path import TimestampFormat
@@ -107,7 +108,7 @@ class KeyGenerator:
             path_fields=_path_fields(config, kind, settings),
             hive_style=config.hive_style_partitioning,
             url_encoded=config.url_encode_partitioning,
-            consistent_timestamps=settings.get(CONSISTENT_TIMESTAMPS, "false").lower() == "true",
+            consistent_timestamps=parse_java_boolean(settings.get(CONSISTENT_TIMESTAMPS, "false")),
             version=config.version,
         )
 
@@ -271,7 +272,7 @@ def _is_named(config: TableConfig, kind: str, settings: Mapping[str, str], named
         return True
     if named is not None:
         return named
-    return settings.get(NEW_COMPLEX_ENCODING, "true").lower() == "false"
+    return not parse_java_boolean(settings.get(NEW_COMPLEX_ENCODING, "true"))
 
 
 def _path_fields(config: TableConfig, kind: str, settings: Mapping[str, str]) -> tuple[_PathField, ...]:

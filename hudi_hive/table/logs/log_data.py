@@ -18,6 +18,7 @@ from hudi_hive.formats.base import BaseFile, decoding, empty_columns, open_parqu
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, Positions, avro_bounds, decode_deletes
 from hudi_hive.names import RECORD_KEY_COLUMN
+from hudi_hive.options import parse_java_boolean
 
 _METADATA_RECORD: Final = "HoodieMetadataRecord"
 _KEY_FIELD: Final = "key"
@@ -87,7 +88,7 @@ def decode_block(
             deletes = deletes.filter(pc.is_in(deletes.column("record_key"), value_set=keys))
         return LogDeletes(instant, deletes, block.path)
     schema = _schema(block)
-    partial = block.headers.get(HeaderKey.IS_PARTIAL, "").strip().lower() == "true"
+    partial = parse_java_boolean(block.headers.get(HeaderKey.IS_PARTIAL, "").strip())
     selected = _selected_names(schema, columns)
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
         batch = _avro_batch(block, schema, selected, keys)

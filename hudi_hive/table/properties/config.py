@@ -43,7 +43,7 @@ from hudi_hive.names import (
     HOODIE_TIMELINE_LAYOUT_VERSION,
     HOODIE_TIMELINE_PATH,
 )
-from hudi_hive.options import key_generator_name
+from hudi_hive.options import key_generator_name, parse_boolean
 from hudi_hive.options import table as options
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties.damage import refuse_damaged
@@ -249,10 +249,10 @@ class _Getter:
         return tuple(item.strip() for item in self.properties.get(key, "").split(",") if item.strip())
 
     def flag(self, key: str, default: bool) -> bool:
-        value = (self.text(key) or str(default)).lower()
-        if value not in ("true", "false"):
+        value = parse_boolean(self.text(key) or str(default))
+        if value is None:
             raise self.invalid(key, "true or false")
-        return value == "true"
+        return value
 
     def number(self, key: str) -> int | None:
         value = self.text(key)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.names import HOODIE_RECORD_MERGE_PROPERTY_PREFIX
 from hudi_hive.options import Face, OptionSet, as_texts, fill, locks, metastore, services, sync, write
 from hudi_hive.options import table as table_options
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
@@ -210,7 +211,7 @@ def _under_all_names(
 
 def _merge_property(name: str) -> str:
     """The table property that holds an option of the merge: readers merge by what the table says."""
-    return table_options.MERGE_PROPERTY_PREFIX + name
+    return HOODIE_RECORD_MERGE_PROPERTY_PREFIX + name
 
 
 def _check_merge(texts: Mapping[str, str], table: TableConfig) -> None:

@@ -31,6 +31,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import Timeouts
 from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket
 from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
+from hudi_hive.options import parse_boolean
 
 # Errors are raised; without a handler Python would print what the library logs about them too.
 logging.getLogger("thrift").addHandler(logging.NullHandler())
@@ -98,10 +99,10 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
         # Behind a password they may be a part of it.
         shown = "a part of it" if "password" in lowered else ", ".join(unknown)
         raise InvalidOptionError(f"{_KEY}: {shown} is not supported", remedy=f"{', '.join(sorted(_SESSION_KEYS))} are")
-    auth, encrypted = lowered.get("auth", "").lower(), lowered.get("ssl", "false").lower()
+    auth, encrypted = lowered.get("auth", "").lower(), parse_boolean(lowered.get("ssl", "false"))
     if auth not in ("", "nosasl"):
         raise InvalidOptionError(f"{_KEY}: auth={lowered['auth']} is not supported", remedy="leave it out, or noSasl")
-    if encrypted not in ("true", "false"):
+    if encrypted is None:
         raise InvalidOptionError(f"{_KEY}: ssl={lowered['ssl']} is not true or false")
     settings = {f"set:hiveconf:{name}": value for name, value in _pairs(configuration).items()}
     settings |= {f"set:hivevar:{name}": value for name, value in _pairs(variables).items()}
@@ -110,7 +111,7 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
         port=port,
         database=database or "default",
         sasl=auth != "nosasl",
-        ssl=encrypted == "true",
+        ssl=encrypted,
         user=lowered.get("user"),
         password=lowered.get("password"),
         settings=settings,
