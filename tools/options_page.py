@@ -20,7 +20,8 @@ Each face (a write, a read, a stream, a sync, Hive's input format, the table's l
 honours an option, takes it as harmless for the reason that is given, or refuses it by name before anything is
 written. A write takes the options of its lock, and those of the sync that follows it, too. On the command line
 `--conf name=value` of `read` and `plan` takes the options of a read, of `table …` those of a write, of `sync` those
-of a sync, and `input-format --conf` those of the input format.
+of a sync, and `input-format --conf` those of the input format. *Since* is the table version from which the option
+means something in Hudi; 6 is the oldest that is written.
 """
 
 
@@ -41,10 +42,10 @@ def _counts() -> list[str]:
 
 
 def _table(options: tuple[Option[Any], ...]) -> str:
-    rows = ["| option | takes | default | what it does | honoured by |", "|---|---|---|---|---|"]
-    rows += [
-        " | ".join(["| " + _names(one), _takes(one), _default(one), _summary(one), _faces(one)]) for one in options
-    ]
+    rows = ["| option | takes | default | what it does | honoured by | since |", "|---|---|---|---|---|---|"]
+    for one in options:
+        cells = [_names(one), _takes(one), _default(one), _summary(one), _faces(one), str(one.since)]
+        rows.append(f"| {' | '.join(cells)}")
     return "\n".join(f"{row} |" if not row.endswith("|") else row for row in rows)
 
 
@@ -70,8 +71,6 @@ def _default(option: Option[Any]) -> str:
 
 def _summary(option: Option[Any]) -> str:
     sentences = [option.summary]
-    if option.since is not None:
-        sentences.append(f"From table version {option.since} on.")
     for reason in dict.fromkeys(option.harmless.values()):
         faces = ", ".join(face for face, text in option.harmless.items() if text == reason)
         sentences.append(f"*Harmless ({faces})*: {reason}.")

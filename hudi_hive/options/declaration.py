@@ -23,6 +23,9 @@ _UNSET: Final[Any] = object()
 TABLE: Final = "<table>"
 """Stands for a table's name in the name of an option, as ``hoodie.<table>.consume.mode``."""
 
+OLDEST_TABLE_VERSION: Final = 6
+"""The oldest table version that is written; Hudi 0.14 and 0.15 write it."""
+
 _FREE_PART: Final = re.compile(r"<[a-z]+>")
 
 
@@ -72,7 +75,7 @@ class Option(Generic[T]):
         harmless: faces that accept it though it changes nothing, and the reason why that is right.
         refused: faces that refuse it by name.
         aliases: its other names in Hudi's releases.
-        since: the table version from which it means something; None for all that are written.
+        since: the table version from which it means something in Hudi.
     """
 
     name: str
@@ -83,7 +86,7 @@ class Option(Generic[T]):
     harmless: Mapping[Face, str] = field(default_factory=dict)
     refused: Mapping[Face, Refused] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
-    since: int | None = None
+    since: int = OLDEST_TABLE_VERSION
 
     def __str__(self) -> str:
         return self.name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hudi_hive.options.declaration import Face, Option
+from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option
 from hudi_hive.options.parsers import Parser, boolean, choice, decimal, integer, text
 
 WRITE, READ, INPUT_FORMAT = Face.WRITE, Face.READ, Face.INPUT_FORMAT
@@ -30,9 +30,16 @@ _PARQUET: Final = "columns of files are matched by name, or by the table's own i
 
 
 def _harmless(
-    name: str, parser: Parser[Any], summary: str, reason: str, *others: Face, aliases: tuple[str, ...] = ()
+    name: str,
+    parser: Parser[Any],
+    summary: str,
+    reason: str,
+    *others: Face,
+    aliases: tuple[str, ...] = (),
+    since: int = OLDEST_TABLE_VERSION,
 ) -> Option[Any]:
-    return Option(name, parser, None, summary, harmless=dict.fromkeys((WRITE, *others), reason), aliases=aliases)
+    faces = dict.fromkeys((WRITE, *others), reason)
+    return Option(name, parser, None, summary, harmless=faces, aliases=aliases, since=since)
 
 
 _OF_TASKS: Final = tuple(
@@ -196,7 +203,7 @@ HARMLESS_OPTIONS: Final = (
     _harmless("hoodie.archive.merge.enable", boolean, "Merge small archive files.", _ARCHIVE),
     _harmless("hoodie.archive.merge.files.batch.size", integer, "Archive files that are merged.", _ARCHIVE),
     _harmless("hoodie.archive.merge.small.file.limit.bytes", integer, "Archive files that are small.", _ARCHIVE),
-    _harmless("hoodie.timeline.compaction.batch.size", integer, "Files of a merge of the archive.", _ARCHIVE),
+    _harmless("hoodie.timeline.compaction.batch.size", integer, "Files of a merge of the archive.", _ARCHIVE, since=8),
     # -- index
     _harmless("hoodie.bloom.index.use.caching", boolean, "Cache the rows of a look-up.", _CACHING),
     _harmless("hoodie.bloom.index.use.treebased.filter", boolean, "Keep ranges of keys in a tree.", _CACHING),
@@ -222,6 +229,7 @@ HARMLESS_OPTIONS: Final = (
         boolean,
         "Merge log records by their place in the base file.",
         "records are merged by key, of which places are a short cut",
+        since=8,
     ),
     _harmless(
         "hoodie.file.group.reader.enabled",

@@ -40,7 +40,7 @@ from hudi_hive.names import (
     HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
     HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE,
 )
-from hudi_hive.options.declaration import Face, Option
+from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option
 from hudi_hive.options.kinds import key_generator_name
 from hudi_hive.options.parsers import Parser, any_text, boolean, choice, items, mapped, optional_text, text
 
@@ -49,7 +49,7 @@ WRITE, SYNC = Face.WRITE, Face.SYNC
 COPY_ON_WRITE: Final = "COPY_ON_WRITE"
 MERGE_ON_READ: Final = "MERGE_ON_READ"
 MERGE_MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")
-TABLE_VERSIONS: Final = (6, 8, 9)
+TABLE_VERSIONS: Final = (OLDEST_TABLE_VERSION, 8, 9)
 
 
 def _key_generator(name: str, value: str) -> str:

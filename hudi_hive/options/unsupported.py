@@ -9,14 +9,14 @@ from hudi_hive.names import (
     HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT,
     HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE,
 )
-from hudi_hive.options.declaration import Face, Option, Refused
+from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option, Refused
 from hudi_hive.options.parsers import any_text
 
 _OFF: Final = ("false",)
 
 
-def _unsupported(name: str, but_for: tuple[str, ...], remedy: str, face: Face = Face.WRITE) -> Option[str]:
-    return Option(name, any_text, "", "Not supported.", refused={face: Refused(remedy, but_for)})
+def _unsupported(name: str, but_for: tuple[str, ...], remedy: str, *, since: int = OLDEST_TABLE_VERSION) -> Option[str]:
+    return Option(name, any_text, "", "Not supported.", refused={Face.WRITE: Refused(remedy, but_for)}, since=since)
 
 
 UNSUPPORTED_OPTIONS: Final = (
@@ -61,7 +61,10 @@ UNSUPPORTED_OPTIONS: Final = (
         "hoodie.metadata.index.column.stats.file.group.count", ("2",), "column statistics have two file groups"
     ),
     _unsupported(
-        "hoodie.metadata.index.partition.stats.file.group.count", ("1",), "partition statistics have one file group"
+        "hoodie.metadata.index.partition.stats.file.group.count",
+        ("1",),
+        "partition statistics have one file group",
+        since=8,
     ),
     _unsupported("hoodie.clustering.async.max.commits", ("4",), "schedule clustering with `hudi-hive table cluster`"),
     _unsupported("hoodie.clustering.preserve.commit.metadata", ("true",), "records keep their commit times"),
@@ -93,14 +96,16 @@ UNSUPPORTED_OPTIONS: Final = (
         ),
         "use hoodie.bulkinsert.sort.mode, or hoodie.bulkinsert.user.defined.partitioner.sort.columns",
     ),
-    _unsupported("hoodie.write.partial.update.enable", _OFF, "log blocks with a part of the columns are not written"),
+    _unsupported(
+        "hoodie.write.partial.update.enable", _OFF, "log blocks with a part of the columns are not written", since=8
+    ),
     _unsupported("hoodie.log.compaction.inline", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
-    _unsupported("hoodie.metadata.index.secondary.enable", _OFF, "secondary indexes are not written"),
-    _unsupported("hoodie.metadata.index.expression.enable", _OFF, "expression indexes are not written"),
-    _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table"),
+    _unsupported("hoodie.metadata.index.secondary.enable", _OFF, "secondary indexes are not written", since=8),
+    _unsupported("hoodie.metadata.index.expression.enable", _OFF, "expression indexes are not written", since=8),
+    _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table", since=9),
     _unsupported(
         "hoodie.datasource.write.slash.separated.date.partitionpath", _OFF, "partition by a timestamp generator"
     ),

@@ -10,8 +10,8 @@ import random
 import pytest
 
 from hudi_hive.errors import InvalidPropertiesError, UnsupportedTableError
+from hudi_hive.names import DEFINING_PROPERTIES
 from hudi_hive.table.properties.config import TableConfig
-from hudi_hive.table.properties.damage import _MEANT
 from hudi_hive.table.properties.writer import properties_bytes
 from tests.support.fixture_tables import unzip_fixture
 
@@ -32,7 +32,7 @@ def outcome(data):
 
 def lost(config, right):
     """Keys that the right properties have and these do not."""
-    return (_MEANT & right.properties.keys()) - config.properties.keys()
+    return (DEFINING_PROPERTIES & right.properties.keys()) - config.properties.keys()
 
 
 def ours(version):
