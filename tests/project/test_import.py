@@ -24,6 +24,12 @@ def test_table_api_loads_no_sql_engine():
     assert _run(code).strip() == "[]"
 
 
+def test_sync_and_writers_load_no_pandas():
+    """Where pandas is installed, pyarrow loads it at the first array that is made of Python values."""
+    code = "import sys, hudi_hive.sync, hudi_hive.write.writers; print('pandas' in sys.modules)"
+    assert _run(code).strip() == "False"
+
+
 def test_import_time_budget():
     """CPU time of the import alone, best of three: the promise is 0.5 s, typical is a few milliseconds."""
     code = "import time; a = time.process_time(); import hudi_hive; print(time.process_time() - a)"

@@ -46,6 +46,11 @@ class PartitionDiff:
         return not (self.add.num_rows or self.move.num_rows or self.drop.num_rows or self.touch.num_rows)
 
 
+def no_partitions() -> PartitionDiff:
+    """Make the difference of partitions that are as they should be, or were not compared."""
+    return PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
+
+
 def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extractor, *, decode: bool) -> pa.Table:
     """Make values and metastore names of partition paths, a table of ``PARTITIONS``.
 

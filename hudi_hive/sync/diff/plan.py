@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 from hudi_hive.metastore import Table
 from hudi_hive.sync.diff.changes import LastSync
-from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
+from hudi_hive.sync.diff.partition_diff import PartitionDiff, no_partitions
 from hudi_hive.sync.diff.schema_diff import ColumnChange, normal_type
 from hudi_hive.sync.table import TableSpec, join, same_location
-
-NO_PARTITIONS = PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
 
 ROW_COLUMNS = ("table", "step", "object", "detail")
 
@@ -58,7 +56,7 @@ class TablePlan:
     moved_from: str | None = None
     comparison: str = "none"
     reason: str = ""
-    partitions: PartitionDiff = field(default=NO_PARTITIONS, repr=False)
+    partitions: PartitionDiff = field(default_factory=no_partitions, repr=False)
     stamp_before: LastSync | None = None
     stamp: LastSync | None = None
     move_stamp: bool = False

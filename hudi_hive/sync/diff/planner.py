@@ -23,8 +23,15 @@ from hudi_hive.sync.diff.changes import (
 )
 from hudi_hive.sync.diff.concurrency import PartitionLedger, check_timeline, outdated_partitions
 from hudi_hive.sync.diff.metastore_partitions import MetastorePartitionReader, aliased_partitions
-from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
-from hudi_hive.sync.diff.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
+from hudi_hive.sync.diff.partition_diff import (
+    PARTITIONS,
+    REGISTERED,
+    PartitionDiff,
+    diff_partitions,
+    no_partitions,
+    partition_table,
+)
+from hudi_hive.sync.diff.plan import ALTER, CREATE, KEEP, RECREATE, TablePlan
 from hudi_hive.sync.diff.schema_diff import column_changes, key_mismatch, key_type_warnings, renamed_columns
 from hudi_hive.sync.table import TableSpec, relative_to, same_location
 from hudi_hive.table.core import MetaClient
@@ -228,14 +235,14 @@ class Planner:
     def _with_partitions(self, plan: TablePlan, before: LastSync | None) -> TablePlan:
         if before is None and self._stamp is None and plan.moved_from is None and self._config.incremental:
             # Only a sync that stamps adds partitions.
-            return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was ever committed")
+            return replace(plan, partitions=no_partitions(), comparison="none", reason="nothing was ever committed")
         reason = self._reason_for_full(plan, before)
         if reason or before is None:
             diff, warnings = self._full(plan.spec, before)
             return replace(plan, partitions=diff, comparison="full", reason=reason, warnings=plan.warnings + warnings)
         timeline = self._client.timeline
         if not instants_since(timeline, before) and not partitions_cleaned_after(timeline, before.completed):
-            return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was committed since")
+            return replace(plan, partitions=no_partitions(), comparison="none", reason="nothing was committed since")
         outcome = self._incremental(plan.spec, before, plan.existing)
         if isinstance(outcome, str):
             diff, warnings = self._full(plan.spec, before)

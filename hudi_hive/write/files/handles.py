@@ -27,7 +27,7 @@ from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
 from hudi_hive.write.files.statuses import status
 
-_NO_TEXT = pa.array([], pa.string())
+_NO_TEXT = pa.nulls(0, pa.string())
 
 
 @dataclass(frozen=True, slots=True)
