@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from integration.support.hudi_peer import HudiPeer, HudiPeerError
+from tests.support.tables.schema_changes import Change, changed
 from tests.support.tables.schema_lives import MERGE_ON_READ, Life, Moment
-from tests.support.tables.schema_model import Change, Column, ListOf, MapOf, Row, State, Struct, changed
+from tests.support.tables.schema_model import Column, ListOf, MapOf, Row, State, Struct
 
 VERSIONS = (6, 8, 9)
 TYPES = ("COPY_ON_WRITE", MERGE_ON_READ)

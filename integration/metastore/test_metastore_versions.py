@@ -16,7 +16,7 @@ from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from integration.support.metastore_pool import removing_new_tables
 from integration.support.metastores import QUICK_RETRIES, RELEASES
-from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, table_of
 
 URI = os.environ.get("HUDI_HIVE_TEST_METASTORE", "")
@@ -67,20 +67,20 @@ NEWER = re.compile(r"(\.catName: golden None, ours 'hive'|\.parameters\.numFiles
 @pytest.fixture(scope="module")
 def results(server, tmp_path_factory):
     """Each story of real hive-sync's dumps once, when the first of its tables is asked for."""
-    found: dict[str, golden.Result] = {}
+    found: dict[str, replay.Result] = {}
 
-    def get(story: str) -> golden.Result:
+    def get(story: str) -> replay.Result:
         if story not in found:
             with HiveMetastore(server.uri) as client:
-                world = golden.World(client, tmp_path_factory.mktemp(story))
-                found[story] = golden.STORIES[story](world)
+                world = replay.World(client, tmp_path_factory.mktemp(story))
+                found[story] = replay.STORIES[story](world)
         return found[story]
 
     return get
 
 
 @pytest.mark.parametrize(
-    ("story", "name", "table"), [(story, *case) for story in STORIES for case in golden.CASES[story]]
+    ("story", "name", "table"), [(story, *case) for story in STORIES for case in replay.CASES[story]]
 )
 def test_sync_leaves_what_real_hive_sync_leaves_in_metastore_2(results, story, name, table):
     differences = results(story)[name, table]

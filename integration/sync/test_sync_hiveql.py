@@ -19,6 +19,7 @@ from hudi_hive.sync.apply.sql import HiveQlWriter, SqlServer, parse_jdbc_url
 from integration.support.hive_server import HiveServer2, hudi_jars
 from integration.support.spark_server import PlainThriftServer
 from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 
 pytestmark = pytest.mark.jvm
 
@@ -95,7 +96,7 @@ def kinds(statements: list[str]) -> set[str]:
 # -- the same end state ----------------------------------------------------------------------------------------------
 
 
-class SqlWorld(golden.World):
+class SqlWorld(replay.World):
     """The golden tables, synced by SQL."""
 
     jdbc_url = ""
@@ -112,7 +113,7 @@ def test_golden_dumps_come_out_by_sql_too(server, metastore, tmp_path, statement
         statements.clear()
         world = SqlWorld(metastore, tmp_path / story)
         world.jdbc_url = server.jdbc_url
-        found = golden.STORIES[story](world)
+        found = replay.STORIES[story](world)
         assert {case: kept for case, lines in found.items() if (kept := _but_notes(lines))} == {}
         assert {"CREATE DATABASE", "CREATE EXTERNAL TABLE"} <= kinds(statements)
         if not is_spark(server):
@@ -127,7 +128,7 @@ def dumped(client: HiveMetastore, database: str, table: str) -> dict[str, Any]:
     """A table and its partitions in full, but for times."""
     struct = client.table(database, table)
     partitions = list(client.partitions(database, table)) if struct.partitionKeys else []
-    found = {"table": golden._plain(struct), "partitions": [golden._plain(item) for item in partitions]}
+    found = {"table": replay.plain(struct), "partitions": [replay.plain(item) for item in partitions]}
     for item in (found["table"], *found["partitions"]):
         del item["dbName"]
         item["createTime"] = None
@@ -140,7 +141,7 @@ def dumped(client: HiveMetastore, database: str, table: str) -> dict[str, Any]:
 def same(metastore: HiveMetastore, table: str) -> None:
     """Both databases hold the same table."""
     wanted, ours = (dumped(metastore, database, table) for database in ("calls", "by_sql"))
-    assert list(golden._compare(wanted, ours, table)) == []
+    assert list(replay.compare(wanted, ours, table)) == []
 
 
 def both(
@@ -375,7 +376,7 @@ def test_a_sync_that_died_behind_a_create_can_be_run_again(server, metastore, tm
     # What a sync does not decide about a table that is there: its owner, and Hive's -1 for no buckets.
     for item in (wanted, ours):
         item["table"]["owner"], item["table"]["sd"]["numBuckets"] = "", 0
-    assert list(golden._compare(wanted, ours, "cow_part")) == []
+    assert list(replay.compare(wanted, ours, "cow_part")) == []
 
 
 def _die(*arguments: object) -> None:

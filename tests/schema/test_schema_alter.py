@@ -24,7 +24,7 @@ from hudi_hive.write.alter import VERSIONS_SCHEMA, alter, alter_schema
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.schema import schema_history
+from hudi_hive.write.schema import read as read_history
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import archive_instants, execute_clustering, schedule_clustering
 from tests.support.faults.write_faults import check_tidy, count_calls, kill_points, killed, rows_of
@@ -268,7 +268,7 @@ def test_files_of_the_history_that_nobody_needs(tmp_path):
     last = table.update_schema(NO_METADATA).add("last", "int").commit()
     kept = sorted({name[:17] for name in schema_files(path)})
     assert kept == [*times[archived - 1 :], last.instant.requested]
-    assert len(schema_history.read(table.client)) == 7
+    assert len(read_history(table.client)) == 7
     assert [row["name"] for row in rows_of(path)] == ["x", "y"]
 
 

@@ -9,8 +9,8 @@ import pytest
 from hudi_hive.plan import Query
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache
 from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
+from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import listing
 from tests.support.fixture_tables import unzip_fixture
 
 
@@ -33,10 +33,14 @@ def test_the_table_knows_the_order_of_its_partition_fields():
 def planned(monkeypatch):
     """Plans a statement: its files, and the folders that were listed for it, by whichever client."""
     folders = []
-    entries = listing._entries
-    monkeypatch.setattr(
-        listing, "_entries", lambda storage, paths, *how: folders.extend(paths) or entries(storage, paths, *how)
-    )
+    list_folder = Storage.list
+
+    def record(storage, path="", *, walk=False, **how):
+        if walk:
+            folders.append(path)
+        return list_folder(storage, path, walk=walk, **how)
+
+    monkeypatch.setattr(Storage, "list", record)
 
     def plan(path):
         folders.clear()

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive.errors import PredicateError, UnknownColumnError
-from hudi_hive.predicate import RowFilter, bind_as_sql, nodes
+from hudi_hive.predicate import Comparison, In, Opaque, RowFilter, bind_as_sql
 
 ROWS = pa.table(
     {
@@ -70,7 +70,7 @@ def test_known_conjuncts_are_nodes_of_their_own():
     expression = in_list(s, ["x", "y"]) & (f == 1.0) & (pc.add(i, 1) == 3)
     row_filter = RowFilter(bind_as_sql(expression, ROWS.schema), ROWS.schema)
     kinds = [type(part.root) for part in row_filter.conjuncts]
-    assert kinds == [nodes.In, nodes.Comparison, nodes.Opaque]
+    assert kinds == [In, Comparison, Opaque]
     assert row_filter.required_values("s").to_pylist() == ["x", "y"]
     assert not row_filter.partitions_that_may_match(pa.table({"s": ["z"]}))[0].as_py()
 

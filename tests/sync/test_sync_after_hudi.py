@@ -12,6 +12,7 @@ from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 
 OTHERWISE = {"90": {"nopf"}}
 """Scenarios of options by which ours registers another table."""
@@ -78,7 +79,7 @@ def register(world, name, table):
 
 @pytest.mark.parametrize("name", ["01", "03", "04", "05", "06", "90"])
 def test_a_sync_after_hudis_own_changes_nothing(client, tmp_path, name):
-    world = golden.World(client, tmp_path / "world")
+    world = replay.World(client, tmp_path / "world")
     world.place_stage("10" if name == "90" else name)
     for table in golden.dump(name)["tables"]:
         register(world, name, table)
@@ -94,7 +95,7 @@ def test_a_sync_after_hudis_own_changes_nothing(client, tmp_path, name):
 
 def test_encoded_values_of_hudis_tool_are_put_right(client, tmp_path):
     """In its mode ``hms`` it registers encoded values as they are: ours, beside them, would show each row twice."""
-    world = golden.World(client, tmp_path / "world")
+    world = replay.World(client, tmp_path / "world")
     world.place_stage("07")
     register(world, "01", "cow_urlenc")
     before = client.partition_names("golden", "cow_urlenc")
@@ -108,7 +109,7 @@ def test_encoded_values_of_hudis_tool_are_put_right(client, tmp_path):
 
 
 def test_values_of_a_wrongly_guessed_extractor_are_put_right(client, tmp_path):
-    world = golden.World(client, tmp_path / "world")
+    world = replay.World(client, tmp_path / "world")
     world.place_stage("10")
     register(world, "10", "defextr")
     assert "country=country%3DDE" in client.partition_names("golden_opts", "defextr")
@@ -122,7 +123,7 @@ def test_values_of_a_wrongly_guessed_extractor_are_put_right(client, tmp_path):
 
 
 def test_a_base_path_that_was_spelled_with_more_slashes_is_the_same(client, tmp_path):
-    world = golden.World(client, tmp_path / "world")
+    world = replay.World(client, tmp_path / "world")
     world.place_stage("01")
     register(world, "01", "cow_part")
     table = client.table("golden", "cow_part")

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from tests.sync.shared.sync_refusal_tests import (
+    test_a_missing_database_is_made_only_when_allowed,
+    test_a_refused_column_change_keeps_the_stamp,
+    test_bad_input_gives_errors_of_ours,
+    test_fields_in_another_order_than_the_folders_are_refused,
+    test_incremental_sync_refuses_a_second_folder_of_the_same_values,
+    test_other_partition_keys_are_refused_or_made_anew,
+    test_two_folders_of_the_same_values_are_refused,
+    test_values_that_do_not_fit_are_refused_before_anything_is_made,
+)
+from tests.sync.shared.sync_tool_helpers import client, server
 from tests.sync.shared.sync_tool_tests import (
-    client,
-    server,
     test_a_conditional_sync_moves_the_stamp_only_with_something_else,
     test_a_last_sync_that_was_taken_back_compares_everything,
-    test_a_missing_database_is_made_only_when_allowed,
     test_a_moved_partition_keeps_its_own_parameters,
-    test_a_refused_column_change_keeps_the_stamp,
     test_a_refused_filter_is_no_reason_to_fail,
     test_a_table_of_another_kind_is_left_alone,
     test_a_table_of_one_case_is_found_under_any,
     test_a_table_without_its_own_schema_in_spark,
     test_a_tool_with_addresses_only_can_be_used_again,
     test_a_user_without_a_name_can_sync,
-    test_bad_input_gives_errors_of_ours,
     test_calls_of_a_first_sync_and_of_three_touched_partitions_among_250,
     test_column_and_partition_changes_take_one_call_each,
     test_comments_are_there_after_the_first_sync_and_cost_nothing_later,
-    test_fields_in_another_order_than_the_folders_are_refused,
     test_filter_pushdown_asks_by_filter,
     test_first_sync_then_nothing_to_do,
     test_incremental_sync_from_each_instant_ends_like_a_full_one,
-    test_incremental_sync_refuses_a_second_folder_of_the_same_values,
     test_last_sync_in_the_archive_compares_everything,
-    test_other_partition_keys_are_refused_or_made_anew,
     test_partitions_are_added_and_dropped_in_batches,
     test_partitions_are_read_in_large_calls,
     test_partitions_that_only_the_cleaner_emptied_are_dropped,
     test_rows_can_be_printed,
-    test_two_folders_of_the_same_values_are_refused,
-    test_values_that_do_not_fit_are_refused_before_anything_is_made,
     test_what_users_added_stays,
 )
 

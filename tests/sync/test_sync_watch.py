@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import os
-import signal
 import threading
 
 import pytest
 
-from hudi_hive.cli.main import main
 from hudi_hive.errors import InvalidOptionError, MetastoreTransportError, PathNotFoundError, TableNotFoundError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
@@ -19,17 +13,11 @@ from hudi_hive.sync.run.discover import discover_tables, expand_pattern, read_ta
 from hudi_hive.sync.run.many import sync_many
 from hudi_hive.sync.run.watch import SyncWatcher, WatchSettings
 from hudi_hive.table.core import MetaClient
-from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.metastore.sync_behaviour import story_table
+from tests.sync.shared.lake_helpers import NAMES, lake, server
 
-NAMES = ("v8_cow_nonpart", "v8_cow_part_mdt", "v8_mor_part_rli")
-
-
-@pytest.fixture
-def server(tmp_path):
-    with FakeMetastore(tmp_path / "metastore") as fake:
-        yield fake
+__all__ = ["lake", "server"]
 
 
 class Time:
@@ -175,45 +163,6 @@ def test_senseless_settings_are_refused(server):
         SyncWatcher([HiveSyncConfig(base_path="/x")])
 
 
-def test_watch_on_the_command_line_ends_with_a_signal(server, tmp_path, capsys, monkeypatch):
-    path = story_table(tmp_path, "t", "01")
-    shown = SyncWatcher._look
-
-    def look(self, table):
-        shown(self, table)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(SyncWatcher, "_look", look)
-    before = signal.getsignal(signal.SIGINT)
-    words = ["sync", "--base-path", str(path), "--metastore-uris", server.uri, "--watch"]
-    for kind in ("table", "json", "csv"):
-        with pytest.raises(SystemExit) as caught:
-            main([*words, "--format", kind])
-        assert not caught.value.code
-        assert signal.getsignal(signal.SIGINT) == before
-        out, err = capsys.readouterr()
-        assert "stopped" in err
-        if kind == "table":
-            assert "3 added" in out
-        else:
-            row = json.loads(out) if kind == "json" else next(csv.DictReader(io.StringIO(out)))
-            assert (row["event"], row["base_path"], int(row["added"])) == ("synced", str(path), 0)
-
-
-# -- many ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lake")
-    for name in NAMES[:2]:
-        unzip_fixture(name, folder / "a")
-    unzip_fixture(NAMES[2], folder / "b" / "deep")
-    (folder / "b" / "_hidden" / "t" / ".hoodie").mkdir(parents=True)
-    (folder / "a" / "no_table" / "x").mkdir(parents=True)
-    return folder
-
-
 def test_tables_are_found_below_a_folder(lake):
     found = [f"{lake}/a/{NAMES[0]}", f"{lake}/a/{NAMES[1]}", f"{lake}/b/deep/{NAMES[2]}"]
     assert discover_tables(str(lake)) == found
@@ -290,37 +239,6 @@ def test_two_tables_of_one_name_are_not_synced_over_each_other(server, lake, tmp
     assert report.rows()[1]["detail"] == str(report.failed[0].error)
 
 
-def test_many_on_the_command_line(server, lake, tmp_path, capsys):
-    listed = tmp_path / "tables.txt"
-    listed.write_text(f"{lake}/a/{NAMES[0]} table=other\n{tmp_path}/nowhere\n")
-
-    def run(*words):
-        with pytest.raises(SystemExit) as caught:
-            main(["sync", "--metastore-uris", server.uri, "--format", "json", *words])
-        return caught.value.code or 0, *capsys.readouterr()
-
-    code, out, _ = run("--discover", str(lake), "--dry-run")
-    assert code == 0
-    found = json.loads(out)
-    assert {row["result"] for row in found["sync of many tables"]} == {"planned"}
-    assert {row["table"] for row in found["dry run: what a sync would do"]} >= {f"default.{NAMES[0]}"}
-    assert server.counts["create_table"] == 0
-    code, out, _ = run("--base-path", f"{lake}/a/*", "--tables", str(listed))
-    assert code == 1
-    found = json.loads(out)
-    assert found["results"]["failed"] == 1
-    assert found["results"]["synced"] == 2
-    with HiveMetastore(server.uri) as client:
-        assert set(client.tables("default")) == {"other", NAMES[1]}
-    for words, text in (
-        (("--discover", str(lake), "--table", "t"), "one table name"),
-        (("--tables", str(tmp_path / "nothing.txt")), "cannot be read"),
-        (("--base-path", "x", "--watch", "--dry-run"), "do not go together"),
-    ):
-        code, _, err = run(*words)
-        assert code in (1, 2) and text in err
-
-
 # -- reports -------------------------------------------------------------------------------------------------------
 
 
@@ -341,36 +259,6 @@ def test_a_report_counts_and_measures_each_step(server, tmp_path):
     assert 0 < sum(item.seconds for item in report.steps) <= report.seconds
     assert report.attempts == 1
     assert "4 added" in report.line() and "6 calls" in report.line()
-
-
-def test_a_dry_run_is_a_diff(server, tmp_path, capsys):
-    path = story_table(tmp_path, "t", "01")
-    with HiveMetastore(server.uri) as client:
-        config = HiveSyncConfig(base_path=str(path), table="t")
-        HiveSyncTool(config, metastore=client).sync()
-        story_table(tmp_path, "t", "05")
-        words = ["sync", "--base-path", str(path), "--table", "t", "--metastore-uris", server.uri, "--dry-run"]
-        with pytest.raises(SystemExit):
-            main(words)
-        lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-        assert lines[0].startswith("default.t: alter, partitions compared: incremental")
-        assert any(line.startswith("+ add column") for line in lines)
-        assert "+ add partition country=IT" in lines
-        assert any(line.startswith("- drop partition country=FR") for line in lines)
-        assert any(line.startswith("~ stamp last_commit_time_sync") for line in lines)
-
-
-def test_a_long_diff_is_cut(server, capsys):
-    path = unzip_fixture("v8_cow_wide_250")
-    words = ["sync", "--base-path", str(path), "--metastore-uris", server.uri, "--dry-run"]
-    for extra, most in (([], 20), (["--all-steps"], 300)):
-        with pytest.raises(SystemExit):
-            main([*words, *extra])
-        out = capsys.readouterr().out
-        added = [line for line in out.splitlines() if line.strip().startswith("+ add partition")]
-        assert len(added) == (10 if not extra else 250)
-        assert ("241 more" in out) == (not extra)
-        assert len(added) < most
 
 
 # -- stale timelines -----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from TCLIService.ttypes import TOperationState
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreServerError, SparkError
 from hudi_hive.metastore import HiveMetastore, Timeouts, find_java
-from hudi_hive.metastore.embedded.embedded import find_jars
+from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.spark import ThriftServer
 from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from hudi_hive.table import MetaClient

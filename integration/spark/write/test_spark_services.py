@@ -14,9 +14,9 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, LockTimeoutError, SparkError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.spark.write import executor as write_executor
+from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMPACTION
-from hudi_hive.write.services import compaction
 from tests.support.running.lock_holder import LockHolder
 
 pytestmark = pytest.mark.jvm
@@ -123,17 +123,22 @@ def test_services_run_as_spark_tasks(spark, tmp_path, monkeypatch):
     with pytest.raises(InvalidOptionError, match="no_such"):
         hudi_spark.compact(spark, path, {"hoodie.no_such": "1"})
     (planned,) = hudi_spark.compact(spark, path, schedule=True)
-    compact_slice = compaction._compact_slice
+    run_tasks = SparkExecutor.map
 
-    def failing(task):
-        result = compact_slice(task)
-        if TaskContext.get().attemptNumber() < attempts:
-            raise OSError("the worker is gone")
-        return result
+    def failing(function):
+        def call(task):
+            result = function(task)
+            if TaskContext.get().attemptNumber() < attempts:
+                raise OSError("the worker is gone")
+            return result
+
+        return call
 
     attempts = 99
     with monkeypatch.context() as patch:
-        patch.setattr(compaction, "_compact_slice", failing)
+        patch.setattr(
+            SparkExecutor, "map", lambda executor, function, tasks: run_tasks(executor, failing(function), tasks)
+        )
         with pytest.raises(SparkError, match="tasks failed"):
             hudi_spark.compact(spark, path, execute=True)
         assert [one.requested for one in MetaClient.load(str(path)).timeline.pending({COMPACTION})] == [

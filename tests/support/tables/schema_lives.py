@@ -5,7 +5,6 @@ What is refused must have changed nothing. A life counts what it did and what it
 
 from __future__ import annotations
 
-import operator
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,30 +20,32 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.core import TimelineWriter
 from hudi_hive.write.coordination import LocalExecutor
-from hudi_hive.write.rollback import restore_action as restore
-from hudi_hive.write.rollback import rollback_action as rollback
-from hudi_hive.write.rollback import savepoint_action as savepoint
+from hudi_hive.write.rollback import create_savepoint, restore, rollback
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import archival, clustering, compaction
-from hudi_hive.write.services import cleaning as clean
+from hudi_hive.write.services import (
+    archive_instants,
+    clean,
+    execute_clustering,
+    execute_compaction,
+    pending_clusterings,
+    schedule_clustering,
+    schedule_compaction,
+)
+from tests.support.tables.schema_calls import call, condition, plain_rows
+from tests.support.tables.schema_changes import Change, Inventor, changed
 from tests.support.tables.schema_model import (
     PROTECTED,
     SCALARS,
     WIDER,
-    Change,
     Column,
-    Inventor,
     MapOf,
     Record,
     Row,
     State,
     arrow_schema,
     as_arrow,
-    changed,
     first_columns,
-    from_arrow,
     scalar,
-    walk,
 )
 
 MERGE_ON_READ = "MERGE_ON_READ"
@@ -268,17 +269,17 @@ class Life:
 
     def compact(self) -> None:
         context = self.context()
-        instant = compaction.schedule_compaction(context)
+        instant = schedule_compaction(context)
         if instant is not None:
-            compaction.execute_compaction(self.context(), instant)
+            execute_compaction(self.context(), instant)
             self.merge()
 
     def cluster(self) -> None:
         if self.mor:  # clustering leaves file groups alone that a compaction would merge
             self.compact()
-        if clustering.schedule_clustering(self.context()) is not None:
-            for instant in clustering.pending_clusterings(MetaClient.load(self.path)):
-                clustering.execute_clustering(self.context(), instant)
+        if schedule_clustering(self.context()) is not None:
+            for instant in pending_clusterings(MetaClient.load(self.path)):
+                execute_clustering(self.context(), instant)
             self.merge()
 
     def merge(self) -> None:
@@ -289,7 +290,7 @@ class Life:
     def roll_back(self) -> None:
         writes = sorted(i.requested for i in MetaClient.load(self.path).timeline.write_instants())
         if len(self.past) > 1 and writes and writes[-1] == self.past[-1].requested:
-            rollback.rollback(self.context(), writes[-1])
+            rollback(self.context(), writes[-1])
             self.past.pop()
             self.state = self.past[-1].state
             if self.past[-1].requested in self.merged:  # what a service wrote since stays
@@ -298,21 +299,21 @@ class Life:
     def save(self) -> None:
         writes = sorted(i.requested for i in MetaClient.load(self.path).timeline.write_instants())
         if writes and writes[-1] == self.past[-1].requested:
-            self.saved.append(savepoint.create_savepoint(self.context()).instant.requested)
+            self.saved.append(create_savepoint(self.context()).instant.requested)
 
     def restore(self) -> None:
         if self.saved:
-            restore.restore(self.context(), self.saved[-1])
+            restore(self.context(), self.saved[-1])
             self.past = [moment for moment in self.past if moment.requested <= self.saved[-1]]
             self.state = self.past[-1].state
             self.merged = {time for time in self.merged if time < self.saved[-1]}
 
     def clean(self) -> None:
-        clean.clean(self.context({"hoodie.clean.commits.retained": str(self.chance.choice([1, 3]))}))
+        clean(self.context({"hoodie.clean.commits.retained": str(self.chance.choice([1, 3]))}))
 
     def archive(self) -> None:
         numbers = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
-        archival.archive_instants(self.context(numbers))
+        archive_instants(self.context(numbers))
 
     def die(self) -> None:
         """A writer, or a change of columns, dies before it is complete."""
@@ -444,67 +445,6 @@ class Life:
 
 MAY_REFUSE = ("time_travel", "incremental", "range", "clean", "archive", "roll_back", "save", "restore", "cluster")
 PAST_IS_GONE = ("TimeTravelError", "IncrementalRangeError", "QueryError", "InstantNotFoundError", "FileVanishedError")
-
-
-def call(update: Any, change: Change) -> Any:
-    """The call of a schema update's builder that a change stands for."""
-    method = getattr(update, change.method)
-    if change.place is None:
-        place: dict[str, Any] = {}
-    else:
-        word, other = change.place
-        place = {word: True if word == "first" else ".".join([*change.path[:-1], other])}
-    if change.method == "add":
-        return method(change.name, arrow_schema([change.value]).field(0).type, **place)
-    if change.method == "change_type":
-        return method(change.name, arrow_schema([scalar("x", change.value)]).field(0).type)
-    if change.method in ("drop", "move"):
-        return method(change.name, **place)
-    return method(change.name, change.value)
-
-
-def plain_rows(found: pa.Table, columns: Sequence[Column]) -> dict[str, Row]:
-    """Rows of a query by key."""
-    rows = [{c.name: from_arrow(row[c.name], c) for c in columns} for row in found.to_pylist()]
-    return {row["id"]: row for row in rows}
-
-
-def condition(state: State, chance: random.Random) -> tuple[str, Callable[[Row], bool]] | None:
-    """A condition in SQL and as a function of a row, on a column that has values; None if there is none."""
-    fields = [
-        (path, column)
-        for path, column in walk(state.columns)
-        if isinstance(column.kind, str)
-        and column.kind not in ("binary", "boolean", "float")  # the last: 0.1 is another number in SQL
-        and not {"element", "value"} & {*path}
-    ]
-    if not fields:
-        return None
-    path, _ = chance.choice(fields)
-    name = ".".join(path)
-    values = [value for row in state.snapshot().values() if (value := at_path(row, path)) is not None]
-    kind = chance.random()
-    if kind < 0.15 or not values:
-        return f"{name} IS NULL", lambda row: at_path(row, path) is None
-    picked = chance.choice(values)
-    word, test = chance.choice([("=", operator.eq), (">", operator.gt), ("<=", operator.le), (">=", operator.ge)])
-    return f"{name} {word} {literal(picked)}", lambda row: (v := at_path(row, path)) is not None and test(v, picked)
-
-
-def at_path(row: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        if row is None:
-            return None
-        row = row[name]
-    return row
-
-
-def literal(value: Any) -> str:
-    if isinstance(value, str):
-        return f"'{value}'"
-    if hasattr(value, "isoformat"):
-        return f"DATE '{value.isoformat()}'"
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 __all__ = ["Life", "Record"]

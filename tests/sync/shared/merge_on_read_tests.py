@@ -12,8 +12,10 @@ from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, plan, state, sync
-from tests.sync.shared.sync_tool_tests import check_incremental_syncs, live_partitions, partition_paths
+from tests.sync.shared.sync_tool_helpers import current_partitions, partition_paths
+from tests.sync.shared.sync_tool_tests import check_incremental_syncs
 
 RO = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 RT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
@@ -60,7 +62,7 @@ def check_first_sync(client, name):
         ),
         default=None,
     )
-    wanted = live_partitions(path) if expected(name)["partition_fields"] else []
+    wanted = current_partitions(path) if expected(name)["partition_fields"] else []
     for table, input_format in zip(names_of(name), (RO, RT, RT), strict=True):
         found = client.table(DATABASE, table)
         assert found.parameters.get(LAST_COMMIT) == last
@@ -93,7 +95,7 @@ def test_the_hudi_table_is_read_once_for_all_names(client, tmp_path):
     counted = {}
     for strategy in ("ALL", "RT"):
         for stage in ("01", "05"):
-            world = golden.World(client, tmp_path / f"{strategy}{stage}")
+            world = replay.World(client, tmp_path / f"{strategy}{stage}")
             world.place(golden.inputs("stages") / stage / "mor_part", "t")
             path = world.base / "t"
             meta = MetaClient.load(path)
@@ -127,7 +129,7 @@ def test_a_name_that_was_dropped_is_made_again(client):
     client.drop_table(DATABASE, f"{name}_ro")
     report = sync(client, path, name)
     assert [row["action"] for row in report.rows()] == ["create", "keep", "keep"]
-    assert partition_paths(client, path, f"{name}_ro") == live_partitions(path)
+    assert partition_paths(client, path, f"{name}_ro") == current_partitions(path)
 
 
 @pytest.mark.parametrize(

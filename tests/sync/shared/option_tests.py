@@ -16,7 +16,7 @@ from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, unzip_fixture
-from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, state, story_table, sync
 
 DDL_TIME = "transient_lastDdlTime"
@@ -305,6 +305,6 @@ def test_a_table_of_many_partitions_is_not_walked_when_it_has_a_metadata_table(c
 
 
 def test_a_table_without_metadata_table_is_listed(client, tmp_path):
-    world = golden.World(client, tmp_path)
+    world = replay.World(client, tmp_path)
     world.place_stage("01")
     assert sync(client, world.base / "mor_part", "t").rows()[0]["added"] == 3
