@@ -16,6 +16,10 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TYPES = {"COW": "COPY_ON_WRITE", "MOR": "MERGE_ON_READ"}
 _SAMPLE_SECONDS = 0.2
@@ -73,10 +77,9 @@ class Peak:
             self.bytes = max(self.bytes, resident_bytes(os.getpid()))
 
 
-def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: list[str]) -> None:
-    """One side, in a process of its own: prints a line of JSON for each measured write."""
+def session_of(name: str, cores: int, memory: str) -> SparkSession:
+    """A Spark session of one side: with our package enabled, or with the bundle of a release of Hudi."""
     from pyspark.sql import SparkSession
-    from pyspark.sql import functions as sql
 
     builder = SparkSession.builder.master(f"local[{cores}]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", str(cores * 2))
@@ -93,6 +96,14 @@ def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: lis
         import hudi_hive.spark as hudi_spark
 
         hudi_spark.enable(spark)
+    return spark
+
+
+def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: list[str]) -> None:
+    """One side, in a process of its own: prints a line of JSON for each measured write."""
+    from pyspark.sql import functions as sql
+
+    spark = session_of(name, cores, memory)
 
     def trips(first: int, last: int, ts: int):
         n = sql.col("n")

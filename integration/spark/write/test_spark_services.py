@@ -113,7 +113,29 @@ def test_keys_of_a_delete_stay_on_the_executors(spark, tmp_path, monkeypatch):
     assert len(rows_of(path)) == 100
 
 
-def test_services_run_as_spark_tasks(spark, tmp_path, monkeypatch):
+@pytest.fixture
+def failing_attempts(monkeypatch):
+    """How many attempts of each Spark task fail after their work is done: ``failing_attempts["of a task"]``."""
+    attempts = {"of a task": 0}
+    run_tasks = SparkExecutor.map
+
+    def run_failing(executor, function, tasks):
+        failures = attempts["of a task"]
+
+        def call(task):
+            result = function(task)
+            context = TaskContext.get()
+            if context is not None and context.attemptNumber() < failures:
+                raise OSError("the worker is gone")
+            return result
+
+        return run_tasks(executor, call, tasks)
+
+    monkeypatch.setattr(SparkExecutor, "map", run_failing)
+    return attempts
+
+
+def test_services_run_as_spark_tasks(spark, tmp_path, failing_attempts):
     path = tmp_path / "trips"
     write(trips(spark, 0, 20), path, "bulk_insert")
     write(trips(spark, 10, 20, 2.0), path, "upsert")
@@ -123,29 +145,14 @@ def test_services_run_as_spark_tasks(spark, tmp_path, monkeypatch):
     with pytest.raises(InvalidOptionError, match="no_such"):
         hudi_spark.compact(spark, path, {"hoodie.no_such": "1"})
     (planned,) = hudi_spark.compact(spark, path, schedule=True)
-    run_tasks = SparkExecutor.map
-
-    def failing(function):
-        def call(task):
-            result = function(task)
-            if TaskContext.get().attemptNumber() < attempts:
-                raise OSError("the worker is gone")
-            return result
-
-        return call
-
-    attempts = 99
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            SparkExecutor, "map", lambda executor, function, tasks: run_tasks(executor, failing(function), tasks)
-        )
-        with pytest.raises(SparkError, match="tasks failed"):
-            hudi_spark.compact(spark, path, execute=True)
-        assert [one.requested for one in MetaClient.load(str(path)).timeline.pending({COMPACTION})] == [
-            planned.requested
-        ]
-        attempts = 1
-        (done,) = hudi_spark.compact(spark, path, execute=True)
+    failing_attempts["of a task"] = 99
+    with pytest.raises(SparkError, match="tasks failed"):
+        hudi_spark.compact(spark, path, execute=True)
+    pending = MetaClient.load(str(path)).timeline.pending({COMPACTION})
+    assert [instant.requested for instant in pending] == [planned.requested]
+    failing_attempts["of a task"] = 1
+    (done,) = hudi_spark.compact(spark, path, execute=True)
+    failing_attempts["of a task"] = 0
     assert done.requested == planned.requested
     assert rows_of(path) == model
     stats = MetaClient.load(str(path)).timeline.commit_metadata(done).write_stats

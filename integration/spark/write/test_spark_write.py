@@ -253,8 +253,8 @@ def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, ki
         return sorted((row.rider, row.fare) for row in read().collect())
 
     def write(changed, **more):
-        given = {f"hoodie.datasource.write.{name}": value for name, value in more.items()}
-        changed.write.format("hudi").options(**options, **given).mode("append").save(path)
+        more = {f"hoodie.datasource.write.{name}": value for name, value in more.items()}
+        changed.write.format("hudi").options(**options, **more).mode("append").save(path)
 
     write(read().filter("rider = 'D'").withColumn("fare", sql.col("fare") * 10))
     want = {"A": 19.1, "C": 27.7, "D": 339.0, "F": 34.15, "J": 17.85}
@@ -270,15 +270,20 @@ def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, ki
     assert fares() == sorted((want | {"C": 2.0, "N": 1.0, "O": 1.0, "P": 1.0}).items())
     keys = [row[0] for row in read().select("_hoodie_record_key").collect()]
     assert len(set(keys)) == len(keys)
+    check_rows_of_other_places_are_refused(read(), path, options)
+    assert len(fares()) == len(keys)
+
+
+def check_rows_of_other_places_are_refused(rows, path, options):
+    """Upserts of rows whose meta columns are missing, or name a file or partition that is not theirs."""
     for bad in (
-        read().drop("_hoodie_file_name"),
-        read().withColumn("_hoodie_file_name", sql.lit("xyz")),
-        read().withColumn("city", sql.lit("elsewhere")),
-        read().withColumn("_hoodie_partition_path", sql.lit(None).cast("string")),
+        rows.drop("_hoodie_file_name"),
+        rows.withColumn("_hoodie_file_name", sql.lit("xyz")),
+        rows.withColumn("city", sql.lit("elsewhere")),
+        rows.withColumn("_hoodie_partition_path", sql.lit(None).cast("string")),
     ):
         with pytest.raises(HudiHiveError):
             hudi_spark.write(bad, path, {**options, "hoodie.datasource.write.operation": "upsert"})
-    assert len(fares()) == len(keys)
 
 
 def test_a_first_write_that_fails_leaves_nothing(spark, tmp_path):
@@ -293,9 +298,9 @@ def test_a_first_write_that_fails_leaves_nothing(spark, tmp_path):
         (frame.withColumn("city", sql.lit("..")), options),
     ]
     for mode in ("append", "overwrite"):
-        for rows, given in wrong:
+        for rows, its_options in wrong:
             with pytest.raises(HudiHiveError):
-                hudi_spark.write(rows, path, given, mode)
+                hudi_spark.write(rows, path, its_options, mode)
             assert not path.exists()
     path.mkdir()
     (path / "notes.txt").write_text("not of the table")

@@ -15,6 +15,7 @@ from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import partition_values
+from hudi_hive.table.properties import TableConfig
 
 HUDI = "org.apache.hudi.hadoop."
 PARQUET = HUDI + "HoodieParquetInputFormat"
@@ -24,7 +25,7 @@ ORC = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 Values = Callable[[str], Sequence[str]]
 
 
-def live_partitions(client: MetaClient) -> list[str]:
+def current_partitions(client: MetaClient) -> list[str]:
     """Paths of the partitions that hold rows now."""
     return sorted(pc.unique(client.file_system_view().latest_file_slices()["partition"]).to_pylist())
 
@@ -62,27 +63,11 @@ def register(  # noqa: PLR0913
     if keys is None:
         keys = [(field.lower(), "string") for field in config.partition_fields]
 
-    def own(partition: str) -> Sequence[str]:
-        told = partition_values(
-            partition, config.partition_fields, hive_style=config.hive_style_partitioning, url_encoded=False
-        )
-        return [value or "__HIVE_DEFAULT_PARTITION__" for value in told]
-
-    def descriptor(where: str) -> StorageDescriptor:
-        return StorageDescriptor(
-            cols=[FieldSchema(name="_hoodie_commit_time", type="string", comment="")],
-            location=where,
-            inputFormat=input_format,
-            outputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
-            serdeInfo=SerDeInfo(serializationLib="x", parameters=dict(serde or {})),
-            parameters={},
-        )
-
     metastore.create_table(
         Table(
             tableName=name,
             dbName=database,
-            sd=descriptor(str(path)),
+            sd=_descriptor(str(path), input_format, serde),
             partitionKeys=[FieldSchema(name=key, type=kind) for key, kind in keys],
             parameters={"EXTERNAL": "TRUE", "last_commit_time_sync": "0", **(parameters or {})},
             tableType="EXTERNAL_TABLE",
@@ -90,20 +75,38 @@ def register(  # noqa: PLR0913
     )
     if not keys:
         return
-    paths = live_partitions(client) if partitions is None else partitions
+    paths = current_partitions(client) if partitions is None else partitions
     metastore.add_partitions(
         database,
         name,
         [
             Partition(
-                values=list((values or own)(item)),
+                values=list(values(item) if values else _values_of_path(config, item)),
                 dbName=database,
                 tableName=name,
-                sd=descriptor(location(item) if location else f"{path}/{item}"),
+                sd=_descriptor(location(item) if location else f"{path}/{item}", input_format, serde),
                 parameters={},
             )
             for item in paths
         ],
+    )
+
+
+def _values_of_path(config: TableConfig, partition: str) -> list[str]:
+    values = partition_values(
+        partition, config.partition_fields, hive_style=config.hive_style_partitioning, url_encoded=False
+    )
+    return [value or "__HIVE_DEFAULT_PARTITION__" for value in values]
+
+
+def _descriptor(location: str, input_format: str, serde: Mapping[str, str] | None) -> StorageDescriptor:
+    return StorageDescriptor(
+        cols=[FieldSchema(name="_hoodie_commit_time", type="string", comment="")],
+        location=location,
+        inputFormat=input_format,
+        outputFormat="org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+        serdeInfo=SerDeInfo(serializationLib="x", parameters=dict(serde or {})),
+        parameters={},
     )
 
 
@@ -153,11 +156,7 @@ def make_table(
         )
         group = f"f{number}-0"
         name = f"{group}_0-1-0_{instant}.parquet"
-        meta = {"_hoodie_commit_time": instant, "_hoodie_partition_path": partition, "_hoodie_file_name": name}
-        full = [
-            {**meta, "_hoodie_commit_seqno": f"{instant}_{number}_{i}", "_hoodie_record_key": str(row["id"]), **row}
-            for i, row in enumerate(items)
-        ]
+        full = _with_meta_columns(items, instant, partition, name, number)
         pq.write_table(pa.Table.from_pylist(full, arrow), folder / name, row_group_size=row_group_size)
         relative = f"{partition}/{name}" if partition else name
         size = (folder / name).stat().st_size
@@ -171,3 +170,13 @@ def make_table(
         (timeline / f"{instant}{suffix}").write_bytes(b"")
     (timeline / f"{instant}_{done}.commit").write_text(json.dumps(commit))
     return path
+
+
+def _with_meta_columns(
+    rows: Sequence[Mapping[str, Any]], instant: str, partition: str, file_name: str, file_number: int
+) -> list[dict[str, Any]]:
+    meta = {"_hoodie_commit_time": instant, "_hoodie_partition_path": partition, "_hoodie_file_name": file_name}
+    return [
+        {**meta, "_hoodie_commit_seqno": f"{instant}_{file_number}_{i}", "_hoodie_record_key": str(row["id"]), **row}
+        for i, row in enumerate(rows)
+    ]

@@ -138,8 +138,20 @@ def _cases() -> list[dict[str, Any]]:
             for paths in ("num", "num,text,day")
             for s in ({}, HIVE, URL)
         ]
+    found += _timestamp_cases()
+    custom = {
+        TIME + "timestamp.type": "EPOCHMILLISECONDS",
+        TIME + "output.dateformat": "yyyy/MM",
+        TIME + "timezone": "UTC",
+    }
+    for paths in ("ms:TIMESTAMP", "id:SIMPLE,ms:TIMESTAMP", "days:simple"):
+        found += [case("CustomAvroKeyGenerator", "id", paths, TIMES, o=custom | s) for s in ({}, HIVE, URL)]
+    return [*found, case("CustomAvroKeyGenerator", "id,ms", "id:SIMPLE", TIMES)]
+
+
+def _timestamp_cases() -> list[dict[str, Any]]:
     consistent = {"hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "true"}
-    found += [case("SimpleAvroKeyGenerator", "ts", "ts", more=consistent)]
+    found = [case("SimpleAvroKeyGenerator", "ts", "ts", more=consistent)]
     found += [case("ComplexAvroKeyGenerator", "id,ts", "day,ts", more=consistent | HIVE)]
     zone = {TIME + "timezone": "Europe/Berlin"}
     utc = {TIME + "timezone": "UTC"}
@@ -173,11 +185,7 @@ def _cases() -> list[dict[str, Any]]:
         iso = {TIME + "input.dateformat": "yyyy-MM-dd'T'HH:mm:ssZ,yyyy-MM-dd'T'HH:mm:ss.SSSZ"}
         found.append(_timestamp("iso", "DATE_STRING", "yyyyMMddHHmm ZZ", **(zones | iso)))
     short = {TIME + "input.dateformat": "yyyyMMdd"}
-    found += [_timestamp("short", "MIXED", "yyyy/MM", **(utc | short))]
-    custom = {TIME + "timestamp.type": "EPOCHMILLISECONDS", TIME + "output.dateformat": "yyyy/MM"}
-    for paths in ("ms:TIMESTAMP", "id:SIMPLE,ms:TIMESTAMP", "days:simple"):
-        found += [case("CustomAvroKeyGenerator", "id", paths, TIMES, o=custom | utc | s) for s in ({}, HIVE, URL)]
-    return [*found, case("CustomAvroKeyGenerator", "id,ms", "id:SIMPLE", TIMES)]
+    return [*found, _timestamp("short", "MIXED", "yyyy/MM", **(utc | short))]
 
 
 CASES = _cases()
