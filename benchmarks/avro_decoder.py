@@ -80,17 +80,17 @@ def by_fastavro(data: bytes, rows: int, names: list[str], resolve: bool) -> pa.R
     # making objects of them would only slow it down.
     kinds = {name: kind if isinstance(kind, str) else "long" for name, kind in TYPES.items()}
 
-    def plain(wanted: list[str]) -> dict[str, object]:
-        fields = [{"name": name, "type": ["null", kinds[name]], "default": None} for name in wanted]
+    def record_schema(columns: list[str]) -> dict[str, object]:
+        fields = [{"name": name, "type": ["null", kinds[name]], "default": None} for name in columns]
         return {"type": "record", "name": "bench_record", "fields": fields}
 
     stream, sync = io.BytesIO(), b"0123456789abcdef"
-    fastavro.writer(stream, plain(list(TYPES)), [], sync_marker=sync)
+    fastavro.writer(stream, record_schema(list(TYPES)), [], sync_marker=sync)
     fastavro.schemaless_writer(stream, "long", rows)
     fastavro.schemaless_writer(stream, "bytes", data)
     stream.write(sync)
     stream.seek(0)
-    records = list(fastavro.reader(stream, plain(names) if resolve else None))
+    records = list(fastavro.reader(stream, record_schema(names) if resolve else None))
     schema = avro_to_arrow(schema_of(names))
     return pa.RecordBatch.from_arrays(
         [pa.array([record[field.name] for record in records], field.type) for field in schema], schema=schema

@@ -60,13 +60,13 @@ class Bench:
     folder: Path
 
     @classmethod
-    def make(cls, given: argparse.Namespace, folder: Path) -> Bench:
-        count, partitions, buckets = given.rows, given.partitions, given.buckets
-        names = NARROW if given.narrow else tuple(COLUMNS)
+    def make(cls, arguments: argparse.Namespace, folder: Path) -> Bench:
+        count, partitions, buckets = arguments.rows, arguments.partitions, arguments.buckets
+        names = NARROW if arguments.narrow else tuple(COLUMNS)
         columns = tuple(AcidColumn(name, COLUMNS[name]) for name in names)
         location = str(folder / "table")
         table = AcidTable("db", "rides", location, columns, (AcidColumn(KEY, "string"),), (BUCKET,), buckets)
-        table = replace(table, codec=given.codec)
+        table = replace(table, codec=arguments.codec)
         rng = np.random.default_rng(1)
         numbers = rng.permutation(count).astype(np.int64)
         places = rng.integers(0, partitions, count)
@@ -211,15 +211,15 @@ def main() -> None:
     parser.add_argument("--narrow", action="store_true")
     parser.add_argument("--codec", default="zlib", choices=CODECS)
     parser.add_argument("--profile", action="store_true", help="of updates")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench.make(given, Path(folder))
+        bench = Bench.make(arguments, Path(folder))
         print(f"{bench.rows.num_rows:,} rows of {len(bench.table.columns)} columns in {len(bench.groups)} groups")
         changed = bench.updates()
-        speed(bench, changed, given.profile)
+        speed(bench, changed, arguments.profile)
         scale(bench, changed)
         reads(bench)
-        compare(bench, changed, given.share)
+        compare(bench, changed, arguments.share)
 
 
 def speed(bench: Bench, changed: pa.Table, profile: bool) -> None:

@@ -82,10 +82,10 @@ class Sessions:
         process.stdin.flush()
         for line in process.stdout:
             if line.startswith(_MARK):
-                told = json.loads(line.removeprefix(_MARK))
-                if "error" in told:
-                    raise RuntimeError(f"{contender.name}: {statement}: {told['error']}")
-                return told["seconds"], told["processor"], told["rows"]
+                answer = json.loads(line.removeprefix(_MARK))
+                if "error" in answer:
+                    raise RuntimeError(f"{contender.name}: {statement}: {answer['error']}")
+                return answer["seconds"], answer["processor"], answer["rows"]
         raise RuntimeError(f"the Spark process of {contender.name} ended")
 
     def _start(self, kind: str) -> subprocess.Popen[str]:
@@ -176,14 +176,14 @@ def _session(cores: str, memory: str, bundle: str) -> Any:
     return session
 
 
-def _frame(spark: Any, asked: dict[str, Any]) -> Any:
-    if asked["reader"] == "hudi_hive":
+def _frame(spark: Any, request: dict[str, Any]) -> Any:
+    if request["reader"] == "hudi_hive":
         import hudi_hive.spark as hudi_spark
 
-        return hudi_spark.load(spark, asked["paths"][0], dict(asked["options"]))
-    reader = spark.read.format(asked["reader"]).options(**dict(asked["options"]))
-    paths = asked["paths"] if len(asked["paths"]) > 1 else asked["paths"][0]
-    return (reader.schema(asked["schema"]) if asked["schema"] else reader).load(paths)
+        return hudi_spark.load(spark, request["paths"][0], dict(request["options"]))
+    reader = spark.read.format(request["reader"]).options(**dict(request["options"]))
+    paths = request["paths"] if len(request["paths"]) > 1 else request["paths"][0]
+    return (reader.schema(request["schema"]) if request["schema"] else reader).load(paths)
 
 
 def _processor_seconds() -> float:
@@ -206,17 +206,17 @@ def _processor_seconds() -> float:
 def _serve() -> None:
     spark = _session(*sys.argv[1:4])
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         try:
             started, before = time.perf_counter(), _processor_seconds()
-            _frame(spark, asked).createOrReplaceTempView("contest")
-            rows = spark.sql(asked["sql"].format(t="contest")).collect()
+            _frame(spark, request).createOrReplaceTempView("contest")
+            rows = spark.sql(request["sql"].format(t="contest")).collect()
             seconds = time.perf_counter() - started
-            told: dict[str, Any] = {"seconds": seconds, "processor": _processor_seconds() - before}
-            told["rows"] = [list(row) for row in rows]
+            answer: dict[str, Any] = {"seconds": seconds, "processor": _processor_seconds() - before}
+            answer["rows"] = [list(row) for row in rows]
         except Exception as error:
-            told = {"error": str(error)[:2000]}
-        print(_MARK + json.dumps(told, default=str), flush=True)
+            answer = {"error": str(error)[:2000]}
+        print(_MARK + json.dumps(answer, default=str), flush=True)
 
 
 if __name__ == "__main__":

@@ -70,16 +70,16 @@ class Bench:
     """One table in both forms.
 
     Args:
-        given: of the command line.
+        arguments: of the command line.
         spark: the session.
         uri: of the metastore.
         folder: for all files.
     """
 
-    def __init__(self, given: argparse.Namespace, spark: SparkSession, uri: str, folder: Path) -> None:
-        self.given, self.spark, self.uri, self.folder = given, spark, uri, folder
-        self.rows = rides(spark, given.rows, given.partitions)
-        self.changes = rides(spark, given.rows, given.partitions, round(1 / given.share)).withColumn(
+    def __init__(self, arguments: argparse.Namespace, spark: SparkSession, uri: str, folder: Path) -> None:
+        self.arguments, self.spark, self.uri, self.folder = arguments, spark, uri, folder
+        self.rows = rides(spark, arguments.rows, arguments.partitions)
+        self.changes = rides(spark, arguments.rows, arguments.partitions, round(1 / arguments.share)).withColumn(
             "note", sql.lit("changed")
         )
 
@@ -91,7 +91,7 @@ class Bench:
             COLUMNS,
             (("region", "string"),),
             name=name,
-            buckets=self.given.buckets,
+            buckets=self.arguments.buckets,
             bucket_columns=("ride_id",),
         )
         with HiveMetastore(self.uri) as metastore:
@@ -106,8 +106,8 @@ class Bench:
 
     def write(self, rows: DataFrame, name: str) -> None:
         """As ORC files, one for each partition and bucket."""
-        bucket = sql.col("ride_id") % self.given.buckets
-        together = rows.repartition(2 * self.given.cores, "region", bucket)
+        bucket = sql.col("ride_id") % self.arguments.buckets
+        together = rows.repartition(2 * self.arguments.cores, "region", bucket)
         ordered = together.sortWithinPartitions("region", bucket)
         ordered.write.mode("overwrite").partitionBy("region").orc(str(self.folder / name))
 
@@ -122,7 +122,7 @@ class Bench:
         """Rows that have their new value."""
         with HiveMetastore(self.uri) as metastore:
             reader = AcidReader.open(TransactionClient(metastore), *table.split("."))
-            assert reader.read(["stops"], with_row_id=False).num_rows == self.given.rows
+            assert reader.read(["stops"], with_row_id=False).num_rows == self.arguments.rows
             return reader.read(["note"], "note = 'changed'", with_row_id=False).num_rows
 
 
@@ -149,7 +149,7 @@ def run(bench: Bench) -> None:
             best[what] = min(best.get(what, float("inf")), timed(call))
         assert bench.changed(table) == bench.changes.count()
     for what, seconds in best.items():
-        print(f"{what}: {seconds:.1f} s, {bench.given.rows / seconds:,.0f} rows of the table/s")
+        print(f"{what}: {seconds:.1f} s, {bench.arguments.rows / seconds:,.0f} rows of the table/s")
     print(f"insert / plain ORC: {best['plain ORC'] / best['insert']:.2f} of its rows/s")
     print(f"merge / rewrite: {best['rewrite'] / best['merge']:.2f} of its rows/s")
 
@@ -160,10 +160,10 @@ def main() -> None:
     for name, default in (("rows", 1_000_000), ("partitions", 4), ("buckets", 4), ("cores", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--share", type=float, default=0.02)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, FakeMetastore() as metastore:
-        spark = session(given.cores)
-        run(Bench(given, spark, metastore.uri, Path(folder)))
+        spark = session(arguments.cores)
+        run(Bench(arguments, spark, metastore.uri, Path(folder)))
         spark.stop()
 
 

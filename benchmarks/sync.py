@@ -58,18 +58,18 @@ def options(table: Path, database: str, uri: str) -> dict[str, str]:
     }
 
 
-def ours_warm(wanted: dict[str, str]) -> float:
+def ours_warm(options: dict[str, str]) -> float:
     begin = time.perf_counter()
-    HiveSyncTool(HiveSyncConfig.from_options(wanted)).sync()
+    HiveSyncTool(HiveSyncConfig.from_options(options)).sync()
     return time.perf_counter() - begin
 
 
-def ours_process(wanted: dict[str, str]) -> float:
+def ours_process(options: dict[str, str]) -> float:
     prefix = "hoodie.datasource.hive_sync."
     named = {"--base-path": "hoodie.datasource.meta.sync.base.path", "--database": prefix + "database"}
     named |= {"--table": prefix + "table", "--metastore-uris": prefix + "metastore.uris"}
     command = [str(Path(sys.executable).parent / "hudi-hive"), "sync"]
-    command += [text for name, key in named.items() for text in (name, wanted[key])]
+    command += [text for name, key in named.items() for text in (name, options[key])]
     begin = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin

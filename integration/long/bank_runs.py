@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from hudi_hive.testing import FakeMetastore
-from integration.long.mutation_bank import SERVER_PROPERTIES, Settings, found_bank, run
+from integration.long.mutation_bank import SERVER_PROPERTIES, Settings, create_bank, run
 from integration.support.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
 
 
@@ -46,7 +46,7 @@ def main() -> None:
             logs = folder / f"logs{number}"
             logs.mkdir()
             settings = Settings(server.uri, f"bank{number}", str(logs), hive=given.hive)
-            found_bank(settings, warehouse)
+            create_bank(settings, warehouse)
             outcome = run(
                 settings,
                 commits=given.commits // given.rounds,

@@ -91,7 +91,7 @@ class Life:
     rows: Rows = field(default_factory=dict)
     step: int = 0
     checks: int = 0
-    known: bool = False
+    has_sql_table: bool = False
 
     # -- what is done ------------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Life:
     def context(self) -> ServiceContext:
         return ServiceContext(MetaClient.load(self.path), OPTIONS)
 
-    def given(self, keys: range, part: str | None = None) -> list[dict[str, Any]]:
+    def new_rows(self, keys: range, part: str | None = None) -> list[dict[str, Any]]:
         self.step += 1
         parts = ("x", "y", "z")
         names = [f"k{key:02d}" for key in keys]
@@ -126,25 +126,25 @@ class Life:
 
     def actions(self) -> Iterator[tuple[str, Callable[[], object]]]:
         """Names of the actions and what does them, in their order."""
-        yield "bulk_insert", lambda: self.table.bulk_insert(self.put(self.given(range(12))), OPTIONS)
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(8, 15))), OPTIONS)
+        yield "bulk_insert", lambda: self.table.bulk_insert(self.put(self.new_rows(range(12))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(8, 15))), OPTIONS)
         yield "delete", self.delete
         yield "savepoint", self.savepoint
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(2, 6))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(2, 6))), OPTIONS)
         if self.kind == "MERGE_ON_READ":
             yield "compaction", lambda: self.some(compact(self.context))
         yield "clustering", lambda: self.some(cluster(self.context))
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(3, 7))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(3, 7))), OPTIONS)
         yield "rollback", self.rollback
         yield "insert_overwrite", self.overwrite
         yield "restore", self.restore
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(4, 18))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(4, 18))), OPTIONS)
         yield "delete_partition", self.delete_partition
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(20, 24), "x")), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(20, 24), "x")), OPTIONS)
         yield "clean", self.clean
         yield "upsert with record index", lambda: self.theirs("RECORD_INDEX", range(10, 22))
         yield "upsert with bloom filters", lambda: self.theirs("BLOOM", range(12, 26))
-        yield "upsert", lambda: self.table.upsert(self.put(self.given(range(11, 20))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(11, 20))), OPTIONS)
 
     @staticmethod
     def some(done: list[Any]) -> None:
@@ -156,29 +156,29 @@ class Life:
         gone = [self.rows[key] for key in ("k00", "k01")]
         self.step += 1
         for row in gone:
-            self.rows = {key: kept for key, kept in self.rows.items() if key != row["id"]}
+            self.rows = {key: other for key, other in self.rows.items() if key != row["id"]}
         self.table.delete(pa.Table.from_pylist([{**row, "ts": self.step} for row in gone]), OPTIONS)
 
     def savepoint(self) -> None:
-        self.kept = dict(self.rows)
+        self.rows_at_savepoint = dict(self.rows)
         self.point = create_savepoint(self.context).instant.requested
 
     def rollback(self) -> None:
         before = dict(self.rows)
-        self.table.upsert(self.put(self.given(range(5, 19))), OPTIONS)
+        self.table.upsert(self.put(self.new_rows(range(5, 19))), OPTIONS)
         last = MetaClient.load(self.path).timeline.last_completed_write()
         assert last is not None
         rollback(self.context, last.requested)
         self.rows = before
 
     def overwrite(self) -> None:
-        rows = self.given(range(30, 33), "x")
+        rows = self.new_rows(range(30, 33), "x")
         self.without("x")
         self.table.insert_overwrite(self.put(rows), OPTIONS)
 
     def restore(self) -> None:
         restore(self.context, self.point)
-        self.rows = dict(self.kept)
+        self.rows = dict(self.rows_at_savepoint)
         delete_savepoint(self.context, self.point)
 
     def delete_partition(self) -> None:
@@ -198,7 +198,7 @@ class Life:
             "hoodie.index.type": index,
             "hoodie.bloom.index.use.metadata": "true",
         }
-        rows = self.given(keys)
+        rows = self.new_rows(keys)
         self.put(rows)
         self.peer.write(self.path, rows, _DDL, options)
 
@@ -213,11 +213,11 @@ class Life:
         ours = HudiTable(MetaClient.load(self.path, listing=MetadataListing())).scan().to_arrow()
         self.same("our rows", sorted(ours.select(["id", "part", "ts", "name"]).to_pylist(), key=_key), expected)
         report = validate(MetaClient.load(self.path))
-        if not self.known:
+        if not self.has_sql_table:
             self.peer.sql(f"create table {self.name} using hudi location '{self.path}'")
             for setting in ("metadata.enable", "enable.data.skipping", "metadata.record.index.enable"):
                 self.peer.sql(f"set hoodie.{setting}=true")
-            self.known = True
+            self.has_sql_table = True
         self.same("our validation", str(report) if report.errors else "", "")
         self.files()
         self.look_up()
@@ -240,23 +240,23 @@ class Life:
 
     def look_up(self) -> None:
         """Keys that are there and one that is not, by Hudi with all of its data skipping."""
-        known = sorted(self.rows)[:: max(1, len(self.rows) // 3)]
-        keys = ", ".join(f"'{key}'" for key in [*known, "nowhere"])
+        existing = sorted(self.rows)[:: max(1, len(self.rows) // 3)]
+        keys = ", ".join(f"'{key}'" for key in [*existing, "nowhere"])
         self.peer.sql(f"refresh table {self.name}")
         found = self.peer.sql(f"select id, part, ts, name from {self.name} where _hoodie_record_key in ({keys})")
-        self.same("look-ups of Hudi", sorted(found, key=_key), [self.rows[key] for key in known])
+        self.same("look-ups of Hudi", sorted(found, key=_key), [self.rows[key] for key in existing])
 
-    def same(self, what: str, found: object, expected: object) -> None:
+    def same(self, what: str, actual: object, expected: object) -> None:
         self.checks += 1
-        if found == expected:
+        if actual == expected:
             return
-        if isinstance(found, list) and isinstance(expected, list):
-            found = [row for row in found if row not in expected], len(found)
-            expected = [row for row in expected if row not in found], len(expected)
-        if isinstance(found, dict) and isinstance(expected, dict):
-            both = found.items() & expected.items()
-            found, expected = dict(found.items() - both), dict(expected.items() - both)
-        raise DifferenceError(f"{what}: {str(found)[:500]} for {str(expected)[:500]}")
+        if isinstance(actual, list) and isinstance(expected, list):
+            actual = [row for row in actual if row not in expected], len(actual)
+            expected = [row for row in expected if row not in actual], len(expected)
+        if isinstance(actual, dict) and isinstance(expected, dict):
+            both = actual.items() & expected.items()
+            actual, expected = dict(actual.items() - both), dict(expected.items() - both)
+        raise DifferenceError(f"{what}: {str(actual)[:500]} for {str(expected)[:500]}")
 
 
 def _key(row: dict[str, Any]) -> str:

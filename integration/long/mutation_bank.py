@@ -117,7 +117,7 @@ class Outcome:
         return f"{self.reads} reads of {self.snapshots} states, {len(self.wrong)} wrong; {counts}"
 
 
-def found_bank(settings: Settings, warehouse: Path) -> None:
+def create_bank(settings: Settings, warehouse: Path) -> None:
     """Make the table and its accounts."""
     with HiveMetastore(settings.uri) as store:
         columns = [("id", "int"), ("balance", "bigint"), ("note", "string")]

@@ -66,12 +66,12 @@ def histories(version: str, turns: int, seeds: int, tally: Tally) -> int:
         return judge.answers
 
 
-def beside_hive(tally: Tally, asked: str, recordings: Path | None) -> int:
+def beside_hive(tally: Tally, part: str, recordings: Path | None) -> int:
     """Hive's SQL and we, by turns.
 
     Args:
         tally: counts the looks.
-        asked: ``turns``, ``types`` or ``all``.
+        part: ``turns``, ``types`` or ``all``.
         recordings: folder for states of tables; None for none.
 
     Returns:
@@ -82,9 +82,9 @@ def beside_hive(tally: Tally, asked: str, recordings: Path | None) -> int:
         judging(hive_sql.VERSION, Path(folder), **_BESIDE) as judge,
         hive_sql.HiveSql(judge.server) as sql,
     ):
-        for kind in TABLES if asked in ("all", "turns") else ():
+        for kind in TABLES if part in ("all", "turns") else ():
             BesideHive(judge, sql, kind, tally, recordings).run()
-        if asked in ("all", "types"):
+        if part in ("all", "types"):
             types_of_hive(judge, sql, tally, recordings and recordings.with_name("hive_types"))
         return sql.statements
 
@@ -101,17 +101,17 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=12, help="transactions of a history")
     parser.add_argument("--seeds", type=int, default=2, help="histories of a shape")
     parser.add_argument("--record", action="store_true", help="keep states of tables for the tests without Hive")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     total = Tally()
-    if asked.only in (None, "histories"):
-        for version in asked.version or sorted(RELEASES):
+    if arguments.only in (None, "histories"):
+        for version in arguments.version or sorted(RELEASES):
             tally = Tally()
-            answers = histories(version, asked.turns, asked.seeds, tally)
+            answers = histories(version, arguments.turns, arguments.seeds, tally)
             print(f"histories on {version}: {tally.passed} / {tally.total}, {answers} answers of Hive's readers")
             total = Tally(total.passed + tally.passed, total.total + tally.total)
-    if asked.only != "histories":
+    if arguments.only != "histories":
         tally = Tally()
-        statements = beside_hive(tally, asked.only or "all", RECORDINGS if asked.record else None)
+        statements = beside_hive(tally, arguments.only or "all", RECORDINGS if arguments.record else None)
         print(f"beside Hive {hive_sql.VERSION}: {tally.passed} / {tally.total}, {statements} statements")
         total = Tally(total.passed + tally.passed, total.total + tally.total)
     print(f"passed {total.passed} / {total.total}")

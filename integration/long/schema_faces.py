@@ -18,7 +18,7 @@ import pyarrow as pa
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from tests.support.fixture_tables import VERSIONS, expected, unzip_fixture
-from tests.support.tables.schema_faces import FACES, Asked, Face, totals
+from tests.support.tables.schema_faces import FACES, Face, RecordedQuery, totals
 
 KINDS = ("snapshot", "read_optimized", "time_travel", "incremental")
 
@@ -48,10 +48,10 @@ def spark_faces(stack: ExitStack) -> tuple[Face, ...]:
     hudi_spark.enable(spark)
     synced: set[str] = set()
 
-    def by_path(name: str, query: Asked) -> pa.Table:
+    def by_path(name: str, query: RecordedQuery) -> pa.Table:
         return hudi_spark.load(spark, unzip_fixture(name), query["options"]).toArrow()
 
-    def by_name(name: str, query: Asked) -> pa.Table:
+    def by_name(name: str, query: RecordedQuery) -> pa.Table:
         if name not in synced:
             config = HiveSyncConfig(base_path=str(unzip_fixture(name)), database="default", table=name)
             HiveSyncTool(config, metastore=metastore).sync()
@@ -61,7 +61,7 @@ def spark_faces(stack: ExitStack) -> tuple[Face, ...]:
     return (Face("Spark by path", by_path), Face("Spark SQL", by_name))
 
 
-def _statement(name: str, query: Asked) -> str:
+def _statement(name: str, query: RecordedQuery) -> str:
     if query["kind"] == "incremental":
         return f"SELECT * FROM hudi_table_changes('default.{name}', '{query['begin']}')"
     if query["kind"] == "time_travel":

@@ -57,7 +57,7 @@ _OPTIONS = {
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
 }
 
-KNOWN = {
+WRONG_IN_HUDI = {
     "MERGE_ON_READ-8-3": "release 1.0.2 shows null, of its own tables too, for a field below a list or map that was "
     "renamed after a log file was written",
 }
@@ -109,8 +109,8 @@ def plain(value: Any, column: Column) -> Any:
 
 
 def record(row: Mapping[str, Any], columns: Sequence[Column]) -> Row:
-    told = {column.name: plain(row[column.name], column) for column in columns}
-    return {name: value for name, value in told.items() if value is not None}
+    encoded = {column.name: plain(row[column.name], column) for column in columns}
+    return {name: value for name, value in encoded.items() if value is not None}
 
 
 def ddl(column: Column) -> str:
@@ -176,15 +176,15 @@ class Theirs:
             "hoodie.datasource.read.begin.instanttime": begin,
         }
 
-    def same(self, what: str, state: State, wanted: Mapping[str, Row], query: Mapping[str, str]) -> None:
+    def same(self, what: str, state: State, expected: Mapping[str, Row], query: Mapping[str, str]) -> None:
         names = [f"`{column.name}`" for column in state.columns]
         try:
-            found = self.peer.read(self.life.path, names, {**READ, **query})
+            actual = self.peer.read(self.life.path, names, {**READ, **query})
         except HudiPeerError as error:
             raise DifferenceError(f"real Hudi, {what} {dict(query)}: {error}") from error
-        rows = {row["id"]: row for row in found}
-        told = {key: record(row, state.columns) for key, row in wanted.items()}
-        compare(f"real Hudi, {what} {dict(query)}", rows, told)
+        rows = {row["id"]: row for row in actual}
+        encoded = {key: record(row, state.columns) for key, row in expected.items()}
+        compare(f"real Hudi, {what} {dict(query)}", rows, encoded)
         self.counts[f"read by Hudi: {what}"] += 1
 
     def alter(self) -> None:
@@ -221,10 +221,10 @@ class Theirs:
         columns = life.state.columns
         rows = life.inventor.rows(keys, columns, life.number)
         life.done.append(f"real Hudi: upsert of {len(rows)}")
-        given = ", ".join(f"`{column.name}` {ddl(column)}" for column in columns)
+        columns_ddl = ", ".join(f"`{column.name}` {ddl(column)}" for column in columns)
         options = {**_OPTIONS, "hoodie.datasource.write.table.type": self.history.table_type}
         options["hoodie.metadata.enable"] = life.options["hoodie.metadata.enable"]
-        self.peer.write(life.path, [record(row, columns) for row in rows], given, options)
+        self.peer.write(life.path, [record(row, columns) for row in rows], columns_ddl, options)
         life.remember(life.state.written(rows, columns, life.number, merge_on_read=life.mor))
         self.counts["upsert by Hudi"] += 1
 
@@ -235,11 +235,11 @@ def _sayable(change: Change) -> bool:
     return place is None or not (place[0] == "before" or (place[0] == "first" and len(change.path) == 1))
 
 
-def compare(what: str, found: Mapping[str, Row], wanted: Mapping[str, Row]) -> None:
-    differ = {key: (found.get(key), wanted.get(key)) for key in found.keys() | wanted.keys()}
+def compare(what: str, actual: Mapping[str, Row], expected: Mapping[str, Row]) -> None:
+    differ = {key: (actual.get(key), expected.get(key)) for key in actual.keys() | expected.keys()}
     differ = {key: pair for key, pair in differ.items() if pair[0] != pair[1]}
     if differ:
-        raise DifferenceError(f"{what}: {len(differ)} of {len(wanted)} rows differ, as {list(differ.items())[:2]}")
+        raise DifferenceError(f"{what}: {len(differ)} of {len(expected)} rows differ, as {list(differ.items())[:2]}")
 
 
 # -- one history -------------------------------------------------------------------------------------------------------
@@ -254,12 +254,12 @@ def run(history: History, peer: HudiPeer, path: Path, counts: Counter[str]) -> N
     )
     theirs = Theirs(life, history, peer, counts)
     try:
-        life.live(6)
+        life.run_steps(6)
         theirs.read()
         theirs.alter()
         theirs.upsert()
         life.check()
-        life.live(2)
+        life.run_steps(2)
         theirs.read()
     except Exception as error:
         error.add_note(life.story())
@@ -304,12 +304,12 @@ def report(case: History, peer: HudiPeer, path: Path, counts: Counter[str], chos
     except Exception as error:
         notes = "\n".join(getattr(error, "__notes__", []))
         outcome = f"FAILED {type(error).__name__}: {str(error)[:2500]}\n{notes}"
-        if str(case) in KNOWN and isinstance(error, DifferenceError):
-            outcome = f"not as the model: {KNOWN[str(case)]}"
+        if str(case) in WRONG_IN_HUDI and isinstance(error, DifferenceError):
+            outcome = f"not as the model: {WRONG_IN_HUDI[str(case)]}"
         elif chosen.trace:
             traceback.print_exc()
     print(f"{case} {time.perf_counter() - begin:.1f} s {outcome}", flush=True)
-    return (outcome == "ok") is (str(case) not in KNOWN) and not outcome.startswith("FAILED")
+    return (outcome == "ok") is (str(case) not in WRONG_IN_HUDI) and not outcome.startswith("FAILED")
 
 
 if __name__ == "__main__":

@@ -257,13 +257,13 @@ def same(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
 
 
-def shown(found: dict[str, Any], other: dict[str, Any]) -> str:
+def shown(answer: dict[str, Any], other: dict[str, Any]) -> str:
     """One side of a difference."""
-    if "error" in found:
-        return found["error"]
-    extra = [row for row in found["rows"] if row not in other.get("rows", ())]
-    columns = [name for name in found["columns"] if name not in other.get("columns", ())]
-    return f"{len(found['rows'])} rows; only here: {columns} {json.dumps(extra[:2], ensure_ascii=False)[:600]}"
+    if "error" in answer:
+        return answer["error"]
+    extra = [row for row in answer["rows"] if row not in other.get("rows", ())]
+    columns = [name for name in answer["columns"] if name not in other.get("columns", ())]
+    return f"{len(answer['rows'])} rows; only here: {columns} {json.dumps(extra[:2], ensure_ascii=False)[:600]}"
 
 
 def main() -> int:

@@ -103,10 +103,10 @@ class Bank:
         """Statements and their answers, but for the newest commit, which is their last column."""
         all_rows = (ACCOUNTS, ACCOUNTS * START)
         names = [self.name] if not self.merges else [self.name, f"{self.name}_rt"]
-        found: list[tuple[str, tuple[Any, ...] | None]] = []
+        rows_read: list[tuple[str, tuple[Any, ...] | None]] = []
         for table in (f"{DATABASE}.{name}" for name in names):
             columns = "count(*), sum(amount), max(made)"
-            found += [
+            rows_read += [
                 (f"SELECT {columns} FROM {table}", all_rows),
                 (f"SELECT count(DISTINCT id), sum(amount), max(made) FROM {table} WHERE city IS NOT NULL", all_rows),
                 (f"SELECT {columns} FROM {table} WHERE city = 'c3'", None),
@@ -125,8 +125,8 @@ class Bank:
                 (f"SELECT count(DISTINCT id), 0, max(made) FROM hudi_table_changes('{table}', '0')", (ACCOUNTS, 0)),
             ]
         if self.merges:
-            found.append((f"SELECT count(*), sum(amount), NULL FROM {DATABASE}.{self.name}_ro", (ACCOUNTS, None)))
-        return found
+            rows_read.append((f"SELECT count(*), sum(amount), NULL FROM {DATABASE}.{self.name}_ro", (ACCOUNTS, None)))
+        return rows_read
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Load:
 
     port: int
     banks: list[Bank]
-    known: list[tuple[str, list[tuple[Any, ...]]]]
+    fixture_queries: list[tuple[str, list[tuple[Any, ...]]]]
     until: float
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -172,37 +172,37 @@ class Load:
     def _ask(self, cursor: Any, chance: random.Random) -> None:
         check: Callable[[list[tuple[Any, ...]]], bool]
         if chance.random() < 0.4:
-            text, rows = chance.choice(self.known)
+            text, rows = chance.choice(self.fixture_queries)
             check = partial(_is_same, rows)
         else:
             bank = chance.choice(self.banks)
-            text, wanted = chance.choice(bank.questions())
-            check = partial(_fits, wanted, bank.commit, bank)
+            text, expected = chance.choice(bank.questions())
+            check = partial(_fits, expected, bank.commit, bank)
         try:
-            found = ask(cursor, text)
+            rows_read = ask(cursor, text)
         except Exception as error:
             self.note("failed", f"{text}: {str(error)[:1500]}")
             return
-        if check(found):
+        if check(rows_read):
             self.note("right")
         else:
-            self.note("wrong", f"{text}: {found[:5]}")
+            self.note("wrong", f"{text}: {rows_read[:5]}")
 
 
-def _is_same(rows: list[tuple[Any, ...]], found: list[tuple[Any, ...]]) -> bool:
-    return sorted(found) == rows
+def _is_same(rows: list[tuple[Any, ...]], rows_read: list[tuple[Any, ...]]) -> bool:
+    return sorted(rows_read) == rows
 
 
-def _fits(wanted: tuple[Any, ...] | None, before: int, bank: Bank, found: list[tuple[Any, ...]]) -> bool:
+def _fits(expected: tuple[Any, ...] | None, before: int, bank: Bank, rows_read: list[tuple[Any, ...]]) -> bool:
     """Whether an answer is that of a state at least as new as a commit; of some rows only their number is known."""
-    if len(found) != 1:
+    if len(rows_read) != 1:
         return False
-    (row,) = found
-    if wanted is None:
+    (row,) = rows_read
+    if expected is None:
         return bool(row[0] == ACCOUNTS // CITIES)
-    if wanted[1] is None:
-        return bool(row[0] == wanted[0])
-    return row[:2] == wanted and before <= row[2] <= bank.commit + 1
+    if expected[1] is None:
+        return bool(row[0] == expected[0])
+    return row[:2] == expected and before <= row[2] <= bank.commit + 1
 
 
 def main() -> int:
@@ -228,13 +228,13 @@ def _run(arguments: argparse.Namespace, folder: Path, uri: str, metastore: HiveM
         HiveSyncTool(config, metastore=metastore).sync()
         return f"{DATABASE}.{name}"
 
-    known = served_questions(synced)
+    fixture_queries = served_questions(synced)
     banks = [Bank(folder / f"bank{number}", f"bank{number}", kind[0]) for number, kind in enumerate(_KINDS)]
     for bank, (_, version) in zip(banks, _KINDS, strict=True):
         bank.create(metastore, version)
     with ThriftServer(uri, directory=folder / "server") as server:
         assert server.port is not None
-        load = Load(server.port, banks, known, time.monotonic() + arguments.minutes * 60)
+        load = Load(server.port, banks, fixture_queries, time.monotonic() + arguments.minutes * 60)
         with ThreadPoolExecutor(arguments.clients + 1) as pool:
             work = [pool.submit(load.write), *(pool.submit(load.client, n) for n in range(arguments.clients))]
             for one in work:

@@ -39,11 +39,11 @@ _OPTIONS = {
 
 def hudi_rows(peer: HudiPeer, path: Path, *, metadata: bool) -> Rows:
     """Rows as real Hudi reads them."""
-    found = peer.read(path, _COLUMNS, told(path, metadata=metadata))
+    found = peer.read(path, _COLUMNS, hudi_options(path, metadata=metadata))
     return sorted(({name: row.get(name) for name in _COLUMNS} for row in found), key=lambda row: str(row["id"]))
 
 
-def told(path: Path, *, metadata: bool) -> dict[str, str]:
+def hudi_options(path: Path, *, metadata: bool) -> dict[str, str]:
     """What Hudi is to be told in each read and write: tables whose columns have ids do not say that they do."""
     ids = (path / ".hoodie/.schema").is_dir()
     return {
@@ -77,7 +77,7 @@ def check_point(
         assert rows_of(path) == rows, "after our next write"
         check_reads(peer, path, rows, "after our next write")
     metadata = bool(client_of(path, metadata=False).config.metadata_partitions)
-    peer.write(path, [_OTHER], _DDL, {**_OPTIONS, **told(path, metadata=metadata)})
+    peer.write(path, [_OTHER], _DDL, {**_OPTIONS, **hudi_options(path, metadata=metadata)})
     rows = with_row(rows, _OTHER)
     assert rows_of(path) == rows_of(path, metadata=False) == rows, "after Hudi's write"
     check_reads(peer, path, rows, "after Hudi's write")

@@ -393,28 +393,28 @@ def _step(cell: Cell, what: str, do: Any) -> None:
         raise
 
 
-def _compare(found: list[Row], expected: list[Row]) -> None:
-    if found == expected:
+def _compare(actual: list[Row], expected: list[Row]) -> None:
+    if actual == expected:
         return
-    ours, theirs = {_key(row): row for row in found}, {_key(row): row for row in expected}
+    ours, theirs = {_key(row): row for row in actual}, {_key(row): row for row in expected}
     missing, more = sorted(theirs.keys() - ours.keys()), sorted(ours.keys() - theirs.keys())
     other = [(ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys()) if ours[key] != theirs[key]]
     raise DifferenceError(
-        f"{len(found)} rows for {len(expected)}; missing {missing[:5]}, too many {more[:5]}, "
+        f"{len(actual)} rows for {len(expected)}; missing {missing[:5]}, too many {more[:5]}, "
         f"{len(other)} others, as {other[:1]}"
     )
 
 
 def _compare_changes(reader: Ours | Theirs, expected: list[Any]) -> None:
-    found = reader.read_changes()
-    missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    actual = reader.read_changes()
+    missing, more = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
     if isinstance(reader, Theirs) and reader.leaves_out_changes:
         # Of a merge-on-read table, its own too, real Hudi leaves out changes and tells some deletes of older rows;
         # 0.15 and 1.0 of any table: 41 and 40 of these 80 changes when they alone wrote a copy-on-write one.
         missing, more = Counter(), Counter({change: n for change, n in more.items() if change[0] != "d"})
-    if missing or more or not found:
+    if missing or more or not actual:
         raise DifferenceError(
-            f"{len(found)} changes for {len(expected)}; {missing.total()} missing, as {list(missing)[:6]}, "
+            f"{len(actual)} changes for {len(expected)}; {missing.total()} missing, as {list(missing)[:6]}, "
             f"{more.total()} too many, as {list(more)[:6]}"
         )
 

@@ -16,7 +16,7 @@ from integration.long.mutation_bank import (
     SERVER_PROPERTIES,
     Outcome,
     Settings,
-    found_bank,
+    create_bank,
     run,
     total_of,
 )
@@ -49,7 +49,7 @@ def check(outcome: Outcome, settings: Settings, warehouse: Path) -> None:
 def test_every_reader_sees_the_same_total(tmp_path: Path) -> None:
     with FakeMetastore() as fake:
         settings = Settings(fake.uri, "bank", str(tmp_path), worker_kills=0.3)
-        found_bank(settings, tmp_path)
+        create_bank(settings, tmp_path)
         outcome = run(settings, commits=8, kill_every=3, housekeeping=True)
         check(outcome, settings, tmp_path)
 
@@ -57,5 +57,5 @@ def test_every_reader_sees_the_same_total(tmp_path: Path) -> None:
 @pytest.mark.jvm
 def test_every_reader_sees_the_same_total_in_a_real_metastore(real: ReleasedMetastore, tmp_path: Path) -> None:
     settings = Settings(real.uri, "bank", str(tmp_path), worker_kills=0.3)
-    found_bank(settings, real.warehouse)
+    create_bank(settings, real.warehouse)
     check(run(settings, commits=8, kill_every=3), settings, real.warehouse)

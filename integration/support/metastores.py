@@ -397,39 +397,39 @@ def fetch(artifact: Artifact) -> Path:
         if path.exists() and _sha256(path) == artifact.sha256:
             return path
     repository = os.environ.get("HUDI_HIVE_MAVEN", "https://repo.maven.apache.org/maven2").rstrip("/")
-    known = _failed.get(repository)
-    for seconds in () if known else (*_PAUSES, None):
+    reason = _failed.get(repository)
+    for seconds in () if reason else (*_PAUSES, None):
         try:
             _download(f"{repository}/{artifact.path}", artifact, kept)
             return kept
         except (OSError, HTTPException) as error:
-            known = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             # What the repository does not have it will not have a moment later.
             if isinstance(error, HTTPError) and error.code in (401, 403, 404, 407):
                 break
             if seconds is None:
-                _failed[repository] = known
+                _failed[repository] = reason
             else:
                 time.sleep(seconds)
     raise RuntimeError(
-        f"cannot download {artifact.path} from {repository}: {known}; it is needed once and kept in {cache_folder()} "
+        f"cannot download {artifact.path} from {repository}: {reason}; it is needed once and kept in {cache_folder()} "
         "(HUDI_HIVE_CACHE names another folder, HUDI_HIVE_MAVEN another repository)"
     )
 
 
-def _download(url: str, artifact: Artifact, kept: Path) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    for left in kept.parent.glob(f"{_PART}*"):  # of processes that were killed
+def _download(url: str, artifact: Artifact, target_path: Path) -> None:
+    target_path.parent.mkdir(parents=True, exist_ok=True)
+    for left in target_path.parent.glob(f"{_PART}*"):  # of processes that were killed
         with suppress(FileNotFoundError):
             if left.stat().st_mtime < time.time() - _STALE_SECONDS:
                 left.unlink()
-    descriptor, fresh = tempfile.mkstemp(dir=kept.parent, prefix=_PART)
+    descriptor, fresh = tempfile.mkstemp(dir=target_path.parent, prefix=_PART)
     try:
         with os.fdopen(descriptor, "wb") as target, urllib.request.urlopen(url, timeout=60) as source:
             shutil.copyfileobj(source, target, 1 << 20)
         if _sha256(Path(fresh)) != artifact.sha256:
             raise OSError(f"what came ({os.path.getsize(fresh):,} bytes) is not the pinned file")
-        os.replace(fresh, kept)
+        os.replace(fresh, target_path)
     except BaseException:
         os.unlink(fresh)
         raise

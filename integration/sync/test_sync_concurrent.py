@@ -19,8 +19,8 @@ from tests.support.faults.sync_faults import (
     check_threads,
     die_everywhere,
     meet_everywhere,
+    states_around_sync,
     stories,
-    wanted_state,
 )
 
 pytestmark = pytest.mark.jvm
@@ -85,7 +85,7 @@ def test_many_threads_at_once(server, client, tmp_path, kind, name):
 @pytest.mark.parametrize(("kind", "name"), [("cow", "everything")])
 def test_processes_at_once_and_one_that_is_killed(server, client, tmp_path, kind, name):
     stage = Stage(client, tmp_path, stories(kind)[name])
-    _, wanted = wanted_state(stage)
+    _, wanted = states_around_sync(stage)
     stage.prepare()
     running = [start(command(stage, server.uri)) for _ in range(2)]
     killed = start(command(stage, server.uri))

@@ -236,8 +236,8 @@ def test_a_handle_stays_at_its_moment(client, connector, tmp_path):
     assert sorted(pa.Table.from_batches(connector.read(new, ["id"]))["id"].to_pylist()) == ["b", "c"]
 
 
-class Kept(str):
-    """The name of something that is kept of an object; when it is looked at, another thread keeps more."""
+class AddingKey(str):
+    """A key of an object's ``__dict__``: comparing it adds a key, as another thread would in the meantime."""
 
     def __new__(cls, text, owner):
         made = super().__new__(cls, text)
@@ -258,8 +258,8 @@ def test_what_another_thread_reads_meanwhile_does_not_keep_from_pickling(client,
     made = connector.metadata.table("default", "pickled")
     if of == "file group":
         made = MetadataTable.open(made.client).prefixed_groups("files")["files"][0]
-    made.__dict__[Kept("kept", made)] = None
-    assert "kept" in made.__getstate__()
+    made.__dict__[AddingKey("cached", made)] = None
+    assert "cached" in made.__getstate__()
 
 
 def test_a_split_stays_at_its_moment_though_its_log_file_grows(client, connector, tmp_path):

@@ -110,10 +110,10 @@ def columns(keys):
 
 
 @given(keys_strategy, keys_strategy)
-def test_deleted_rows_are_a_set(deletes, asked):
+def test_deleted_rows_are_a_set(deletes, others):
     deleted = DeletedRows.of([columns(deletes[:2]), columns(deletes[2:])])
     assert len(deleted) == len(set(deletes))
-    assert deleted.mask(columns(asked)).tolist() == [one in set(deletes) for one in asked]
+    assert deleted.mask(columns(others)).tolist() == [one in set(deletes) for one in others]
 
 
 def test_identifiers_that_do_not_fit_are_refused():

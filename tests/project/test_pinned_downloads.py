@@ -21,14 +21,14 @@ class Repository(ThreadingHTTPServer):
     """Answers each request with the next of ``answers``; the last one again and again."""
 
     answers: list[str]
-    asked: list[str]
+    requests: list[str]
 
 
 class Handler(BaseHTTPRequestHandler):
     server: Repository
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         body = b"not it" if answer == "wrong" else CONTENT
         if answer.isdigit():
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def repository(tmp_path, monkeypatch) -> Iterator[Repository]:
     server = Repository(("127.0.0.1", 0), Handler)
-    server.answers, server.asked = ["good"], []
+    server.answers, server.requests = ["good"], []
     monkeypatch.setenv("HUDI_HIVE_MAVEN", f"http://127.0.0.1:{server.server_port}/maven2/")
     monkeypatch.setenv("HUDI_HIVE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -63,32 +63,32 @@ def repository(tmp_path, monkeypatch) -> Iterator[Repository]:
 def test_what_is_there_is_not_asked_for(repository, tmp_path):
     path = fetch(JAR)
     assert (path.read_bytes(), path.name) == (CONTENT, "made-up-1.jar")
-    assert repository.asked == ["/maven2/org/example/made-up/1/made-up-1.jar"]
+    assert repository.requests == ["/maven2/org/example/made-up/1/made-up-1.jar"]
     assert fetch(JAR) == path
     local = tmp_path / ".m2" / "repository" / JAR.path
     local.parent.mkdir(parents=True)
     path.rename(local)
     assert fetch(JAR) == local
-    assert len(repository.asked) == 1
+    assert len(repository.requests) == 1
 
 
 @pytest.mark.parametrize("first", ["cut", "wrong", "503"])
 def test_a_download_that_went_wrong_is_tried_again(repository, first):
     repository.answers = [first, "good"]
     assert fetch(JAR).read_bytes() == CONTENT
-    assert len(repository.asked) == 2
+    assert len(repository.requests) == 2
 
 
 def test_a_broken_file_of_the_cache_is_replaced_and_pieces_go(repository, tmp_path):
-    kept = tmp_path / "cache" / "maven" / JAR.path
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(CONTENT[:50])
-    old, fresh = (kept.with_name(f".part-{name}") for name in ("old", "fresh"))
+    cached = tmp_path / "cache" / "maven" / JAR.path
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(CONTENT[:50])
+    old, fresh = (cached.with_name(f".part-{name}") for name in ("old", "fresh"))
     for piece in (old, fresh):
         piece.write_bytes(b"")
     os.utime(old, (0, 0))
-    assert fetch(JAR) == kept
-    assert kept.read_bytes() == CONTENT
+    assert fetch(JAR) == cached
+    assert cached.read_bytes() == CONTENT
     assert (old.exists(), fresh.exists()) == (False, True)
 
 
@@ -97,7 +97,7 @@ def test_what_does_not_come_is_told_with_what_helps(repository, answer, times, t
     repository.answers = [answer]
     with pytest.raises(RuntimeError, match=r"cannot download org/example/.*HUDI_HIVE_MAVEN"):
         fetch(JAR)
-    assert len(repository.asked) == times
+    assert len(repository.requests) == times
     assert list((tmp_path / "cache" / "maven" / JAR.path).parent.iterdir()) == []
 
 

@@ -48,9 +48,9 @@ def snapshot_name(name: str) -> str:
     return f"{name}_rt" if "_mor_" in name else name
 
 
-def same(found: pa.Table, wanted: pa.Table) -> bool:
-    assert found.schema.equals(wanted.schema)
-    return rows_sha256(encode_rows(found)) == rows_sha256(encode_rows(wanted))
+def same(actual: pa.Table, expected_rows: pa.Table) -> bool:
+    assert actual.schema.equals(expected_rows.schema)
+    return rows_sha256(encode_rows(actual)) == rows_sha256(encode_rows(expected_rows))
 
 
 def passing(table: pa.Table, test) -> pa.Table:
@@ -66,14 +66,14 @@ def test_filters_and_columns_of_page_sources(client, name):
     assert handle.schema.names == whole.schema.names
     for column in connector.metadata.columns(handle):
         assert column.hive_type is not None
-    found = 0
+    actual = 0
     for text, test in FILTERS.items():
-        wanted = passing(whole, test).select(COLUMNS)
-        assert wanted.num_rows < whole.num_rows
-        found += wanted.num_rows > 0
+        expected_rows = passing(whole, test).select(COLUMNS)
+        assert expected_rows.num_rows < whole.num_rows
+        actual += expected_rows.num_rows > 0
         read = connector.read(handle, COLUMNS, text)
-        assert same(pa.Table.from_batches(read, wanted.schema), wanted), text
-    assert found >= 6
+        assert same(pa.Table.from_batches(read, expected_rows.schema), expected_rows), text
+    assert actual >= 6
     for old in ("name", "gone", "info.b"):
         with pytest.raises(UnknownColumnError):
             list(connector.read(handle, None, f"{old} = 'x'"))
@@ -87,8 +87,8 @@ def test_sql_on_synced_tables(client, name):
         for text, test in FILTERS.items():
             sql = f"SELECT full_name, cnt, info.bee, info.c FROM {snapshot_name(name)} WHERE {text} ORDER BY full_name"
             rows = sorted(passing(whole, test).to_pylist(), key=lambda row: row["full_name"])
-            wanted = [(r["full_name"], r["cnt"], r["info"]["bee"], r["info"]["c"]) for r in rows]
-            assert [tuple(row.values()) for row in engine.query(sql).read_all().to_pylist()] == wanted, text
+            expected_rows = [(r["full_name"], r["cnt"], r["info"]["bee"], r["info"]["c"]) for r in rows]
+            assert [tuple(row.values()) for row in engine.query(sql).read_all().to_pylist()] == expected_rows, text
         total = engine.query(f"SELECT sum(cnt), count(*) FROM {snapshot_name(name)}").read_all().to_pylist()
         assert list(total[0].values()) == [pc.sum(whole["cnt"]).as_py(), whole.num_rows]
 
@@ -154,8 +154,8 @@ def test_a_handle_keeps_the_columns_of_its_moment(tmp_path):
         now = connector.metadata.table("default", "t")
         names = {column.name: column.hive_type for column in connector.metadata.columns(now)}
         assert names["full_name"] is None and names["ts"] == "bigint"  # the metastore does not know the name yet
-        found = pa.Table.from_batches(connector.read(now), now.schema)
-        assert same(found, HudiTable.open(history.path).scan().to_arrow())
+        actual = pa.Table.from_batches(connector.read(now), now.schema)
+        assert same(actual, HudiTable.open(history.path).scan().to_arrow())
 
 
 @pytest.fixture(scope="module")
@@ -181,13 +181,13 @@ def large(tmp_path_factory) -> HudiTable:
 
 def test_splits_of_an_old_file(large):
     """Each split of a file of another version gives its own rows in the table's columns."""
-    wanted = large.scan().to_arrow()
-    assert wanted.schema.field("number").type == pa.int64() and wanted["gone"].null_count == 20_000
+    expected_rows = large.scan().to_arrow()
+    assert expected_rows.schema.field("number").type == pa.int64() and expected_rows["gone"].null_count == 20_000
     job = HoodieParquetInputFormat(JobConf({}).with_input_paths([large.path]))
     splits = job.get_splits(8)
     assert len(splits) == 8
-    parts = [pa.Table.from_batches(job.get_record_reader(split), wanted.schema) for split in splits]
-    assert pa.concat_tables(parts).equals(wanted)
+    parts = [pa.Table.from_batches(job.get_record_reader(split), expected_rows.schema) for split in splits]
+    assert pa.concat_tables(parts).equals(expected_rows)
     assert sum(part.num_rows > 0 for part in parts) > 6
 
 
@@ -202,7 +202,7 @@ def test_filters_reach_the_row_groups_of_an_old_file(large, tmp_path):
             handle = connector.metadata.table("default", "t")
             options = SplitOptions(split_row_groups=False)
             with connector.splits(handle, text, options=options) as splits:
-                found = [b for s in splits for b in connector.page_source(handle, s, ["id", "number"], text)]
+                actual = [b for s in splits for b in connector.page_source(handle, s, ["id", "number"], text)]
             read[text] = counters["row_groups_read"]
-            assert sum(batch.num_rows for batch in found) == (20_000 if text == "id >= '0'" else 10)
+            assert sum(batch.num_rows for batch in actual) == (20_000 if text == "id >= '0'" else 10)
         assert read == {"number >= 19990": 1, "id >= '019990'": 1, "id >= '0'": 62}

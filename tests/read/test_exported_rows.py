@@ -17,10 +17,10 @@ from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.tables.mor_table import MorTable
 
 
-def requests_of(plan, **given):
+def requests_of(plan, **constants):
     numbers = pa.array(range(plan.slices.num_rows), pa.int32())
-    columns = [numbers, *(pa.array([value] * len(numbers)) for value in given.values())]
-    return pa.RecordBatch.from_arrays(columns, names=["number", *given])
+    columns = [numbers, *(pa.array([value] * len(numbers)) for value in constants.values())]
+    return pa.RecordBatch.from_arrays(columns, names=["number", *constants])
 
 
 def read(rows, *requests):
@@ -35,9 +35,9 @@ def test_the_same_rows_as_a_scan(name):
     base = unzip_fixture(name)
     plan = plan_scan(MetaClient.load(base), Query.of("snapshot"))
     rows = read(SliceRows(plan, {}, plan.schema, ()), requests_of(plan))
-    wanted = HudiTable.open(base).scan().to_arrow()
-    assert rows.num_rows == wanted.num_rows > 0
-    assert rows_sha256(encode_rows(rows, wanted.column_names)) == rows_sha256(encode_rows(wanted))
+    expected = HudiTable.open(base).scan().to_arrow()
+    assert rows.num_rows == expected.num_rows > 0
+    assert rows_sha256(encode_rows(rows, expected.column_names)) == rows_sha256(encode_rows(expected))
 
 
 def test_types_given_values_and_missing_columns():
@@ -45,15 +45,15 @@ def test_types_given_values_and_missing_columns():
     plan = plan_scan(MetaClient.load(base), Query.of("snapshot"))
     schema = pa.schema([("region", pa.string()), ("stops", pa.int64()), ("none", pa.date32()), ("FARE", pa.string())])
     rows = read(SliceRows(plan, {}, schema, ("region",)), requests_of(plan, region="here"))
-    wanted = HudiTable.open(base).scan().to_arrow()
+    expected = HudiTable.open(base).scan().to_arrow()
     assert set(rows.column("region").to_pylist()) == {"here"}
-    assert sorted(rows.column("stops").to_pylist()) == sorted(wanted.column("stops").to_pylist())
+    assert sorted(rows.column("stops").to_pylist()) == sorted(expected.column("stops").to_pylist())
     assert rows.column("none").null_count == rows.num_rows
-    assert sorted(rows.column("FARE").to_pylist()) == sorted(map(str, wanted.column("fare").to_pylist()))
-    only_given = read(
+    assert sorted(rows.column("FARE").to_pylist()) == sorted(map(str, expected.column("fare").to_pylist()))
+    only_constants = read(
         SliceRows(plan, {}, pa.schema([("region", pa.string())]), ("region",)), requests_of(plan, region=7)
     )
-    assert only_given.column("region").to_pylist() == ["7"] * wanted.num_rows
+    assert only_constants.column("region").to_pylist() == ["7"] * expected.num_rows
 
 
 def test_times_of_day_and_local_times_are_numbers(tmp_path):

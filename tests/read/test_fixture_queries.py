@@ -154,7 +154,7 @@ def orc_is_read(name, query, rows):
     assert_same_rows(rows, name, queries(name, "base_files")[0])
 
 
-def each_deleted_row_is_told(name, query, rows):
+def each_deleted_row_is_a_change(name, query, rows):
     """All but the deletes of the last commit as Hudi has them; those are the rows that version 9 tells there."""
     last = expected(name)["commits"][-1]["requested"]
 
@@ -168,10 +168,12 @@ def each_deleted_row_is_told(name, query, rows):
     other = "v9_" + name[3:]
     newest = expected(other)["commits"][-1]["requested"]
     theirs = [row for row in queries(other, "cdc")[0]["rows"] if row[0] == "d" and row[1] == newest]
-    wanted = sorted((image["acct"], image["owner"], image["balance"]) for image in (json.loads(r[2]) for r in theirs))
+    expected_images = sorted(
+        (image["acct"], image["owner"], image["balance"]) for image in (json.loads(r[2]) for r in theirs)
+    )
     images = [json.loads(row[2]) for row in texts if deleted(row)]
-    assert sorted((image["acct"], image["owner"], image["balance"]) for image in images) == wanted
-    assert len({image["_hoodie_record_key"] for image in images}) == len(wanted)
+    assert sorted((image["acct"], image["owner"], image["balance"]) for image in images) == expected_images
+    assert len({image["_hoodie_record_key"] for image in images}) == len(expected_images)
 
 
 GAP_RULES = {
@@ -181,7 +183,7 @@ GAP_RULES = {
     "encoded-partition-values": values_are_decoded,
     "time-travel-bounds": shown_as_in_version_8,
     "release 0.15.0": shown_as_in_version_8,
-    "release 1.0.2 and before": each_deleted_row_is_told,
+    "release 1.0.2 and before": each_deleted_row_is_a_change,
     "fixtures/README.md": orc_is_read,
 }
 

@@ -25,10 +25,10 @@ from tests.support.tables.mislabelled_times import (
     answers,
     copy_of,
     encoded,
+    expected_ids,
+    expected_rows,
     names,
     shared,
-    wanted_filter,
-    wanted_rows,
 )
 from tests.write.shared.services_rollback_helpers import context_of
 
@@ -40,9 +40,9 @@ CHANGED = [name for name in names("_to_v") if "cdc" not in name]
 @pytest.mark.parametrize(("name", "query"), QUERIES, ids=[f"{name}-{query['label']}" for name, query in QUERIES])
 def test_rows_are_those_of_hudi(name: str, query: dict[str, Any]) -> None:
     scan = HudiTable.open(shared(name)).scan(options=query["options"])
-    assert encoded(scan.to_arrow()) == wanted_rows(name, query)
+    assert encoded(scan.to_arrow()) == expected_rows(name, query)
     batches = list(scan.to_batches())
-    assert encoded(pa.Table.from_batches(batches, scan.schema)) == wanted_rows(name, query)
+    assert encoded(pa.Table.from_batches(batches, scan.schema)) == expected_rows(name, query)
 
 
 @pytest.mark.parametrize(("name", "query"), CHANGES, ids=[name for name, _ in CHANGES])
@@ -64,7 +64,7 @@ def test_filters_keep_the_rows_of_hudi(name: str) -> None:
     wrong = {}
     for asked in answers()[name]["filters"]:
         found = sorted(table.scan(row_filter=asked["filter"], selected_fields=["id"]).to_arrow()["id"].to_pylist())
-        if found != wanted_filter(name, asked):
+        if found != expected_ids(name, asked):
             wrong[asked["filter"]] = found, asked["ids"]
     assert not wrong
 
@@ -105,7 +105,7 @@ def by_input_format(name: str) -> pa.Table:
 @pytest.mark.parametrize("face", [by_duckdb, by_sql, by_dataset, by_page_sources, by_input_format])
 @pytest.mark.parametrize("name", ["v6_cow_to_v6", "v8_mor_to_v8", "v8_mor_parquet_logs_to_v9", "v6_cow_plain_local"])
 def test_every_face_shows_the_same(name: str, face: Any) -> None:
-    assert encoded(face(name)) == wanted_rows(name, answers()[name]["queries"][0])
+    assert encoded(face(name)) == expected_rows(name, answers()[name]["queries"][0])
 
 
 # -- writing over such files -----------------------------------------------------------------------------------------

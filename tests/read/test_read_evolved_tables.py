@@ -196,10 +196,10 @@ def test_a_history_without_its_newest_versions():
     assert not any(EvolvedSchema(NEW, (OLD, NEW, newest)).is_lost(instant) for instant in "12345")
     with pytest.raises(SchemaError, match="history"):
         mapping_at(evolved, "3")
-    known = SimpleNamespace(config=SimpleNamespace(version=8), commit_schemas=lambda _: {}, base_path="t")
-    assert with_commit_versions(known, evolved, slices(("2", "f2", []), ("5", "f5", []))) is evolved
+    client_of_8 = SimpleNamespace(config=SimpleNamespace(version=8), commit_schemas=lambda _: {}, base_path="t")
+    assert with_commit_versions(client_of_8, evolved, slices(("2", "f2", []), ("5", "f5", []))) is evolved
     with pytest.raises(SchemaError, match="history") as caught:
-        with_commit_versions(known, evolved, slices(("3", "f3", []), ("5", "f5", [])))
+        with_commit_versions(client_of_8, evolved, slices(("3", "f3", []), ("5", "f5", [])))
     assert caught.value.instant == "3"
 
 
@@ -250,18 +250,18 @@ SHOWN = pa.schema(
 class Statistics:
     """Statistics by file and by the name that the file gives a column."""
 
-    def __init__(self, known):
-        self.known = known
-        self.asked = []
+    def __init__(self, ranges):
+        self.ranges = ranges
+        self.requested = []
 
     def column_ranges(self, columns, file_names=None, partitions=None):
         kinds = columns if isinstance(columns, dict) else {name: SHOWN.field(name).type for name in columns}
-        self.asked.append(sorted(kinds))
+        self.requested.append(sorted(kinds))
         found = {}
         for name, kind in kinds.items():
             table = typed_ranges(STATS_SCHEMA.empty_table(), kind, "file_name")
             lines = []
-            for (file, column), (low, high, nulls) in self.known.items():
+            for (file, column), (low, high, nulls) in self.ranges.items():
                 if column == name and file in file_names:
                     fits = isinstance(low, str) == pa.types.is_string(kind)
                     bounds = {"min": low, "max": high} if fits else {}
@@ -284,7 +284,7 @@ def client(table_version):
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected_mask"),
     [
         ("c = 5", [True, False]),  # called a in the old file, and narrower
         ("c = 500", [False, True]),
@@ -301,8 +301,8 @@ def client(table_version):
         ("t = 'x' AND c > 0", [False, True]),
     ],
 )
-def test_statistics_go_by_the_names_of_files(text, kept):
-    known = {
+def test_statistics_go_by_the_names_of_files(text, expected_mask):
+    ranges = {
         ("old", "a"): (1, 9, 0),
         ("old", "b"): ("j", "l", 0),
         ("old", "x"): (3.0, 4.0, 0),
@@ -314,12 +314,12 @@ def test_statistics_go_by_the_names_of_files(text, kept):
         ("new", "same"): (5, 6, 0),
     }
     # As the reader has it: a file's floats give no bounds of doubles.
-    statistics = Statistics({**known, ("old", "x"): (None, None, 0)})
+    statistics = Statistics({**ranges, ("old", "x"): (None, None, 0)})
     row_filter = parse_filter(text, SHOWN)
     columns = {name: SHOWN.field(name).type for name in row_filter.columns}
     moved = {name: kind for name, kind in columns.items() if not stays(EVOLVED, name)}
     assert ("same" in moved) is False
-    found = by_column_stats(
+    mask = by_column_stats(
         client(8),
         statistics,
         slices(("1", "old", []), ("2", "new", [])),
@@ -327,7 +327,7 @@ def test_statistics_go_by_the_names_of_files(text, kept):
         [name for name in columns if name not in moved],
         MovedColumns(EVOLVED, moved),
     )
-    assert found.tolist() == kept
+    assert mask.tolist() == expected_mask
 
 
 @pytest.mark.parametrize("number", [6, 8])
@@ -336,13 +336,13 @@ def test_statistics_of_log_files(number):
     log = ".g_3.log.1_0-1-2"
     statistics = Statistics({("old", "a"): (1, 9, 0), (log, "c"): (100, 900, 0), (log, "a"): (1, 9, 0)})
 
-    def kept(text, table):
+    def mask_of(text, table):
         moved = MovedColumns(EVOLVED, {"c": pa.int64()})
         return by_column_stats(client(number), statistics, table, parse_filter(text, SHOWN), [], moved).tolist()
 
-    assert kept("c = 500", slices(("1", "old", []))) == [False]
-    assert kept("c = 500", slices(("1", "old", [log]))) == [True]
-    assert kept("c = 5000", slices(("1", "old", [log]))) == [number == 6]
+    assert mask_of("c = 500", slices(("1", "old", []))) == [False]
+    assert mask_of("c = 500", slices(("1", "old", [log]))) == [True]
+    assert mask_of("c = 5000", slices(("1", "old", [log]))) == [number == 6]
 
 
 # -- change data -----------------------------------------------------------------------------------------------------

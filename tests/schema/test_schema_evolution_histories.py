@@ -21,7 +21,7 @@ SEEN: Counter[str] = Counter()
 @pytest.mark.parametrize(("version", "kind"), TABLES)
 def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, steps: int, tmp_path: Path) -> None:
     life = Life(tmp_path / "t", seed, version, kind)
-    life.live(steps)
+    life.run_steps(steps)
     SEEN.update(life.counts)
     SEEN["histories"] += 1
 

@@ -51,11 +51,11 @@ def table_in(folder: Path, buckets: int = 2, keys: str = "country:string day:dat
     return table_at(folder, "id:int msg:string", keys, buckets).in_transaction(7, 5)
 
 
-def records(ids: list[int], operation: str | list[str] = "insert", found: list[Any] | None = None) -> pa.Table:
+def records(ids: list[int], operation: str | list[str] = "insert", row_ids: list[Any] | None = None) -> pa.Table:
     """Records of two partitions by turns."""
     count = len(ids)
     names = [field.name for field in ROW_ID_TYPE]
-    values = [None if one is None else dict(zip(names, one, strict=True)) for one in found or [None] * count]
+    values = [None if one is None else dict(zip(names, one, strict=True)) for one in row_ids or [None] * count]
     return pa.table(
         {
             "ID": pa.array(ids, pa.int32()),
@@ -80,8 +80,8 @@ def called(step: Any, *tables: pa.Table) -> pa.Table:
     return pa.Table.from_batches(made) if made else None
 
 
-def placed(table: AcidTable, *given: pa.Table, changes: bool = True, writers: int = 3) -> pa.Table:
-    return called(PlaceRecords(Placement(table.encode(), TASKS, writers), changes), *given)
+def placed(table: AcidTable, *rows: pa.Table, changes: bool = True, writers: int = 3) -> pa.Table:
+    return called(PlaceRecords(Placement(table.encode(), TASKS, writers), changes), *rows)
 
 
 def test_a_partition_and_bucket_is_one_task(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ from tests.support.tables.mor_table import MorTable
 START = "hoodie.datasource.streaming.startOffset"
 
 
-def options(path="/t", **given):
-    return StreamOptions.parse({"path": str(path), **{key.replace("__", "."): value for key, value in given.items()}})
+def options(path="/t", **more):
+    return StreamOptions.parse({"path": str(path), **{key.replace("__", "."): value for key, value in more.items()}})
 
 
-def batches(path, **given):
+def batches(path, **more):
     """Ends of the batches of a stream over a table, from its beginning."""
-    asked = options(path, **given)
+    parsed = options(path, **more)
     begin, ends = EARLIEST, []
-    while (end := Commits(MetaClient.load(asked.location), asked, begin).end()) is not None:
+    while (end := Commits(MetaClient.load(parsed.location), parsed, begin).end()) is not None:
         assert end > begin
         ends.append(end)
         begin = end
@@ -65,14 +65,14 @@ def test_unknown_offset_is_refused(text):
 
 
 def test_option_names_in_any_case_of_letters():
-    asked = options(maxcommitspertrigger="3", **{START.lower(): "LATEST", "failondataloss": "False"})
-    assert (asked.max_commits, asked.start, asked.fail_on_data_loss) == (3, "latest", False)
+    parsed = options(maxcommitspertrigger="3", **{START.lower(): "LATEST", "failondataloss": "False"})
+    assert (parsed.max_commits, parsed.start, parsed.fail_on_data_loss) == (3, "latest", False)
     assert options(**{START: "2026-01-01"}).start == "20260101000000000"
     assert options(**{"hoodie.datasource.query.incremental.format": "cdc"}).query("1", "2").query_type == "cdc"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "more",
     [
         {"maxCommitsPerTrigger": "0"},
         {"maxCommitsPerTrigger": "many"},
@@ -87,9 +87,9 @@ def test_option_names_in_any_case_of_letters():
         {"path": ""},
     ],
 )
-def test_wrong_options_are_refused(given):
+def test_wrong_options_are_refused(more):
     with pytest.raises(InvalidOptionError):
-        options(**given)
+        options(**more)
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
@@ -104,8 +104,8 @@ def test_limits(tmp_path, version):
     assert batches(tmp_path, maxCommitsPerTrigger=2) == [times[1], times[3], times[4]]
     assert batches(tmp_path, maxBytesPerTrigger=1) == times
     assert batches(tmp_path, maxBytesPerTrigger=1 << 30) == times[-1:]
-    client, asked = MetaClient.load(tmp_path), options(tmp_path, maxCommitsPerTrigger=1)
-    commits = Commits(client, asked, EARLIEST)
+    client, parsed = MetaClient.load(tmp_path), options(tmp_path, maxCommitsPerTrigger=1)
+    commits = Commits(client, parsed, EARLIEST)
     assert commits.newest() == times[-1]
     assert commits.end(limited=False) == times[-1]
     assert commits.end(times[1], limited=False) == times[1]

@@ -167,10 +167,10 @@ def named_gaps() -> dict[tuple[str, str], str]:  # noqa: C901
     """
     gaps: dict[tuple[str, str], str] = {}
 
-    def gap(name: str, reason: str, *kinds: str, **wanted: Any) -> None:
-        """Every query of a fixture and kinds whose entries are as wanted (and which Hudi did not refuse)."""
+    def gap(name: str, reason: str, *kinds: str, **entries: Any) -> None:
+        """Every query of a fixture and kinds with these entries (and which Hudi did not refuse)."""
         for query in queries(name, *kinds):
-            if all(query.get(key) == value for key, value in wanted.items()):
+            if all(query.get(key) == value for key, value in entries.items()):
                 gaps[name, query_id(query)] = reason
 
     for name in fixture_names(version=8):
@@ -212,9 +212,9 @@ def named_gaps() -> dict[tuple[str, str], str]:  # noqa: C901
     return {key: reason for key, reason in gaps.items() if not _empty(*key)}
 
 
-def _empty(name: str, wanted: str) -> bool:
+def _empty(name: str, its_id: str) -> bool:
     """Whether Hudi's answer has no row: a gap cannot show there."""
-    return any(query_id(query) == wanted and query.get("row_count") == 0 for query in queries(name))
+    return any(query_id(query) == its_id and query.get("row_count") == 0 for query in queries(name))
 
 
 def named_gap(name: str, query: dict[str, Any]) -> str | None:

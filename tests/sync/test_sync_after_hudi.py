@@ -14,7 +14,7 @@ from hudi_hive.testing import FakeMetastore
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore import sync_replay as replay
 
-OTHERWISE = {"90": {"nopf"}}
+REGISTERED_DIFFERENTLY = {"90": {"nopf"}}
 """Scenarios of options by which ours registers another table."""
 
 
@@ -51,8 +51,8 @@ def parameters(plain):
 def register(world, name, table):
     """Put a table of a dump into the metastore, as real hive-sync left it."""
     text = json.dumps(golden.dump(name)["tables"][table]).replace("BASE_PATH", str(world.base))
-    found = json.loads(text)
-    plain = found["table"]
+    dumped = json.loads(text)
+    plain = dumped["table"]
     struct = Table(
         tableName=plain["tableName"],
         dbName=plain["dbName"],
@@ -70,7 +70,7 @@ def register(world, name, table):
             sd=descriptor(item["sd"], plain["sd"]["cols"]),
             parameters=parameters(item),
         )
-        for item in found["partitions"]
+        for item in dumped["partitions"]
     ]
     world.client.create_database(plain["dbName"], if_not_exists=True)
     world.client.create_table(struct)
@@ -85,7 +85,7 @@ def test_a_sync_after_hudis_own_changes_nothing(client, tmp_path, name):
         register(world, name, table)
     checked = 0
     for entry in golden.scenarios(name):
-        if entry["label"] not in OTHERWISE.get(name, ()):
+        if entry["label"] not in REGISTERED_DIFFERENTLY.get(name, ()):
             report = world.sync(entry["config"])
             assert report.plan.rows() == [], entry["label"]
             assert report.total_calls == 1

@@ -149,7 +149,7 @@ def test_new_columns_of_nothing_but_nulls_are_refused_by_name(table, column):
 
 
 @pytest.mark.parametrize(
-    ("there", "given", "value"),
+    ("column_type", "null_type", "value"),
     [
         (pa.struct([("a", pa.string()), ("b", pa.int32())]), NULLS["c.a"], {"a": None, "b": 2}),
         (pa.list_(pa.string()), NULLS["c.element"], [None, None]),
@@ -161,9 +161,9 @@ def test_new_columns_of_nothing_but_nulls_are_refused_by_name(table, column):
         (pa.timestamp("us", "UTC"), pa.null(), None),
     ],
 )
-def test_nulls_without_a_type_take_that_of_the_tables_column(there, given, value):
-    table = merged_schema(pa.schema([("id", pa.string()), ("c", there)]), None, "t").avro
-    rows = pa.table({"id": ["a"], "c": pa.array([value], given)})
+def test_nulls_without_a_type_take_that_of_the_tables_column(column_type, null_type, value):
+    table = merged_schema(pa.schema([("id", pa.string()), ("c", column_type)]), None, "t").avro
+    rows = pa.table({"id": ["a"], "c": pa.array([value], null_type)})
     schema = merged_schema(rows.schema, table, "t")
     assert not schema.changed
     found = conformed(rows, schema.arrow)

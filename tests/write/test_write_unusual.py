@@ -39,11 +39,11 @@ def files(table: HudiTable) -> set[Path]:
     return {path for path in Path(table.path).rglob("*") if path.is_file()}
 
 
-def refused(table: HudiTable, error: type[HudiHiveError], match: str, given: pa.Table, options=OFF) -> None:
+def refused(table: HudiTable, error: type[HudiHiveError], match: str, changes: pa.Table, options=OFF) -> None:
     """The write is refused and leaves no file."""
     before = files(table)
     with pytest.raises(error, match=match):
-        table.upsert(given, options)
+        table.upsert(changes, options)
     assert files(table) == before
 
 
@@ -221,14 +221,14 @@ def test_change_data_of_tables_with_soft_deletes(tmp_path, kind):
 def test_keys_of_all_kinds_are_found_again(tmp_path, kind, keys):
     table = make(tmp_path, kind)
 
-    def given(ts: int) -> pa.Table:
+    def changes_at(ts: int) -> pa.Table:
         return pa.table({"id": keys, "p": ["x", "x"], "ts": [ts, ts], "v": [ts, ts + 1]})
 
-    table.upsert(given(1), OFF)
+    table.upsert(changes_at(1), OFF)
     for ts, index in enumerate(("SIMPLE", "BLOOM"), 2):
-        report = table.upsert(given(ts), {"hoodie.index.type": index, **OFF})
+        report = table.upsert(changes_at(ts), {"hoodie.index.type": index, **OFF})
         assert (report.inserted, report.updated) == (0, 2)
-    assert table.delete(given(0).slice(0, 1), OFF).deleted == 1
+    assert table.delete(changes_at(0).slice(0, 1), OFF).deleted == 1
     assert seen(table, "v") == [(4,)]
 
 

@@ -26,10 +26,10 @@ COW = fixture_names("cow_schema_evo")
 MOR = fixture_names("mor_schema_evo")
 
 
-def same(rows, wanted, names=None):
-    names = names or wanted.column_names
-    assert sorted(rows.column_names) == sorted(wanted.column_names)
-    assert rows_sha256(encode_rows(rows, names)) == rows_sha256(encode_rows(wanted, names))
+def same(rows, expected, names=None):
+    names = names or expected.column_names
+    assert sorted(rows.column_names) == sorted(expected.column_names)
+    assert rows_sha256(encode_rows(rows, names)) == rows_sha256(encode_rows(expected, names))
 
 
 def scans(frame):
@@ -102,8 +102,8 @@ def test_only_files_that_need_it_are_converted(spark, columns, counted):
     frame = hudi_spark.load(spark, unzip_fixture(name), as_of=as_of).selectExpr(*columns.split(", "))
     assert scans(frame) == counted
     if "(" not in columns and "." not in columns:
-        wanted = HudiTable.open(unzip_fixture(name)).scan(as_of=as_of).to_arrow()
-        same(frame.toArrow(), wanted.select(frame.columns))
+        expected = HudiTable.open(unzip_fixture(name)).scan(as_of=as_of).to_arrow()
+        same(frame.toArrow(), expected.select(frame.columns))
 
 
 STATEMENTS = [
@@ -122,8 +122,8 @@ def test_statements_over_files_of_several_versions(spark, name):
     spark.createDataFrame(rows).createOrReplaceTempView("plain")
     hudi_spark.load(spark, unzip_fixture(name), as_of=as_of).createOrReplaceTempView("evolved")
     for statement in STATEMENTS:
-        found, wanted = (spark.sql(re.sub(r"\bt\b", view, statement)).collect() for view in ("evolved", "plain"))
-        assert found and found == wanted, statement
+        found, expected = (spark.sql(re.sub(r"\bt\b", view, statement)).collect() for view in ("evolved", "plain"))
+        assert found and found == expected, statement
 
 
 def test_a_stream_shows_the_columns_of_now(spark, tmp_path):

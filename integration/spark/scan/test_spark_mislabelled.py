@@ -8,11 +8,11 @@ import pytest
 import hudi_hive.spark as hudi_spark
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.spark.scan.test_spark_evolution import scans
-from tests.support.tables.mislabelled_times import answers, copy_of, encoded, names, shared, wanted_rows
+from tests.support.tables.mislabelled_times import answers, copy_of, encoded, expected_rows, names, shared
 
 pytestmark = pytest.mark.jvm
 
-ASKED = [(name, query) for name in names() for query in answers()[name]["queries"] if query["label"] != "cdc"]
+QUERIES = [(name, query) for name in names() for query in answers()[name]["queries"] if query["label"] != "cdc"]
 
 
 def as_hudi(rows: pa.Table, query) -> list[list]:
@@ -25,17 +25,21 @@ def as_hudi(rows: pa.Table, query) -> list[list]:
     return found
 
 
-@pytest.mark.parametrize(("name", "query"), ASKED, ids=[f"{name}-{query['label']}" for name, query in ASKED])
+@pytest.mark.parametrize(("name", "query"), QUERIES, ids=[f"{name}-{query['label']}" for name, query in QUERIES])
 def test_rows_are_those_of_hudi(spark, name, query):
-    assert as_hudi(hudi_spark.load(spark, shared(name), query["options"]).toArrow(), query) == wanted_rows(name, query)
+    assert as_hudi(hudi_spark.load(spark, shared(name), query["options"]).toArrow(), query) == expected_rows(
+        name, query
+    )
 
 
 @pytest.mark.parametrize("name", ["v6_cow_to_v6", "v8_cow_to_v9", "v6_cow_plain_local"])
 def test_filters_keep_the_rows_of_hudi(spark, name):
     frame = spark.read.format("hudi").load(str(shared(name)))
-    for asked in (asked for asked in answers()[name]["filters"] if "local" not in asked["filter"]):
-        found = [row.id for row in frame.filter(asked["filter"]).select("id").orderBy("id").collect()]
-        assert found == asked["ids"], asked["filter"]
+    for query_filter in (
+        query_filter for query_filter in answers()[name]["filters"] if "local" not in query_filter["filter"]
+    ):
+        found = [row.id for row in frame.filter(query_filter["filter"]).select("id").orderBy("id").collect()]
+        assert found == query_filter["ids"], query_filter["filter"]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_by_name(spark, metastore, tmp_path):
     config = HiveSyncConfig(base_path=str(copy_of(name, tmp_path)), database="default", table="mislabelled_times")
     HiveSyncTool(config, metastore=metastore).sync()
     query = answers()[name]["queries"][0]
-    assert as_hudi(spark.sql("SELECT * FROM mislabelled_times").toArrow(), query) == wanted_rows(name, query)
+    assert as_hudi(spark.sql("SELECT * FROM mislabelled_times").toArrow(), query) == expected_rows(name, query)
     wanted = [row[1] for row in query["rows"] if row[3] >= 1_577_836_800_000_000]
     found = spark.sql("SELECT id FROM mislabelled_times WHERE ts_millis >= '2019-12-31' ORDER BY id").collect()
     assert [row.id for row in found] == wanted

@@ -40,13 +40,13 @@ def is_plain_range(name, query):
     return query["kind"] == "incremental" and plain
 
 
-def distinct(found):
+def distinct(all_queries):
     """One query for each kind and answer; of plain snapshots none, which are read by name below."""
-    kept = {}
-    for query in found:
+    first_by_answer = {}
+    for query in all_queries:
         if query["kind"] != "snapshot" or set(query["options"]) - RANGE_OPTIONS or "error" in query:
-            kept.setdefault((query["kind"], query.get("rows_sha256")), query)
-    return list(kept.values())
+            first_by_answer.setdefault((query["kind"], query.get("rows_sha256")), query)
+    return list(first_by_answer.values())
 
 
 CASES = [

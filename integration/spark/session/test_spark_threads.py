@@ -52,8 +52,8 @@ def test_directories_hold_their_own_files_alone(spark):
         wrong = []
         for _ in range(rounds):
             question = relations(jvm).question(jvm.seq([]), jvm.seq([]), columns.json(), 1, spark._jsparkSession)
-            for folders, told in packed_files(files, np.zeros(len(days), np.int64)):
-                question.add(packed(values.slice(folders.start, len(folders)), ["day"]), *told, "")
+            for folders, commit_times in packed_files(files, np.zeros(len(days), np.int64)):
+                question.add(packed(values.slice(folders.start, len(folders)), ["day"]), *commit_times, "")
             texts = str(question.directories().mkString("\n")).split("path=")[1:]
             paths = [text.split(";")[0] for text in texts]
             wrong += [] if paths == files.column("path").to_pylist() else [f"{client}: {len(paths)} files"]
@@ -122,33 +122,34 @@ def test_files_and_commits_of_a_pull_are_of_one_moment(spark, tmp_path, monkeypa
     last = MetaClient.load(base).timeline.write_instants()[-1]
     (base / last.path).rename(tmp_path / "hidden")
     snapshot = TableSnapshot(location_of(base), Query.of("incremental", begin="0"))
-    scan, told = scanned(snapshot), source.commit_times
+    scan, read_times = scanned(snapshot), source.commit_times
     index = source.CommitsIndex(
         environment.jvm, snapshot, lambda moment: file_index(environment, session, replace(scan, snapshot=moment), "t")
     )
 
-    def told_late(moment):
-        times = told(moment)
+    def restored_while_read(moment):
+        times = read_times(moment)
         if (tmp_path / "hidden").exists():
             (tmp_path / "hidden").rename(base / last.path)
             index.refresh()
         return times
 
-    monkeypatch.setattr(source, "commit_times", told_late)
+    monkeypatch.setattr(source, "commit_times", restored_while_read)
     parts = index.apply()
-    assert (list(parts._2()), str(parts._1().toString())) == (told(snapshot), f"HudiFileIndex({snapshot.token})")
+    assert list(parts._2()) == read_times(snapshot)
+    assert str(parts._1().toString()) == f"HudiFileIndex({snapshot.token})"
     assert last.requested in list(index.apply()._2())
 
 
 def test_storage_options_that_a_thread_plans_with_stay_as_they_are(spark):
     before = reader._environment(spark).storage_options
-    kept = dict(before)
+    unchanged = dict(before)
     try:
         hudi_spark.enable(spark, storage_options={"region": "elsewhere"})
-        assert before == kept
+        assert before == unchanged
         assert reader._environment(spark).storage_options == {"region": "elsewhere"}
     finally:
-        hudi_spark.enable(spark, storage_options=kept)
+        hudi_spark.enable(spark, storage_options=unchanged)
 
 
 UNPINNED = """
@@ -184,10 +185,10 @@ def test_what_a_callback_gives_is_there_when_java_looks_for_it(spark, monkeypatc
     answer = ClientServerConnection._call_proxy
 
     def slow(connection, *arguments):
-        told = answer(connection, *arguments)
+        commit_times = answer(connection, *arguments)
         gc.collect()  # of objects whose methods were called; then py4j looks once a second
         time.sleep(1.6)
-        return told
+        return commit_times
 
     jvm = Jvm(SparkContext._active_spark_context)
     monkeypatch.setattr(ClientServerConnection, "_call_proxy", slow)

@@ -31,10 +31,10 @@ def columns(spark, table):
     return [(field.name, field.dataType.simpleString()) for field in spark.table(table).schema.fields][META:]
 
 
-def same(frame, wanted):
+def same(frame, expected):
     rows = frame.toArrow()
-    assert sorted(rows.column_names) == sorted(wanted.column_names)
-    assert rows_sha256(encode_rows(rows, wanted.column_names)) == rows_sha256(encode_rows(wanted))
+    assert sorted(rows.column_names) == sorted(expected.column_names)
+    assert rows_sha256(encode_rows(rows, expected.column_names)) == rows_sha256(encode_rows(expected))
 
 
 def history(path):

@@ -85,7 +85,7 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def told(pid: int, name: str) -> bytes:
+def proc_file(pid: int, name: str) -> bytes:
     """A file of /proc about a process; nothing when the process, such as a worker of Python's, has ended meanwhile."""
     try:
         return Path(f"/proc/{pid}/{name}").read_bytes()
@@ -151,9 +151,9 @@ def test_settings_arrive_and_nobody_else_sees_them(server):
         session.execute("SELECT raise_error('${spark.hadoop.some.text}')", "a question")
     assert SECRET in str(caught.value)
     processes = family(server.pid)
-    assert any(b"java" in told(pid, "cmdline").split(b"\0")[0] for pid in processes)
+    assert any(b"java" in proc_file(pid, "cmdline").split(b"\0")[0] for pid in processes)
     for name in ("cmdline", "environ"):
-        assert not any(b"s3cr3t" in told(pid, name) for pid in processes)
+        assert not any(b"s3cr3t" in proc_file(pid, name) for pid in processes)
     assert not any(b"s3cr3t" in path.read_bytes() for path in server.log_path.parent.glob("*.properties"))
 
 
@@ -395,9 +395,9 @@ def test_errors_reach_the_client_as_text(server, synced, statement, message):
     with connected(server) as cursor:
         with pytest.raises(OperationalError) as caught:
             ask(cursor, statement.format(table=table))
-        told = caught.value.args[0].status.errorMessage
-        assert re.search(message.format(table=table), told)
-        assert not re.search(r"py4j|Traceback|\n\s*at ", told, re.IGNORECASE)
+        proc_file = caught.value.args[0].status.errorMessage
+        assert re.search(message.format(table=table), proc_file)
+        assert not re.search(r"py4j|Traceback|\n\s*at ", proc_file, re.IGNORECASE)
         assert count(cursor, table) == 15
 
 

@@ -228,7 +228,7 @@ def few_tasks(spark):
 
 
 def new_table(path, case: Case, kind: str, version: int):
-    given = {
+    definition = {
         "record_keys": ("id",),
         "partition_fields": ("city",),
         "ordering_fields": ("ts",),
@@ -236,10 +236,10 @@ def new_table(path, case: Case, kind: str, version: int):
         "version": version,
         **case.table,
     }
-    return create_table(str(path), TableDefinition(name="trips", **given))
+    return create_table(str(path), TableDefinition(name="trips", **definition))
 
 
-def told(write, *arguments):
+def result_of(write, *arguments):
     """What a write tells, or how it was refused."""
     try:
         report = write(*arguments)
@@ -289,9 +289,9 @@ def test_both_writers_come_to_the_same(spark, tmp_path, case, kind, version):
     clients = {name: new_table(tmp_path / name, case, kind, version) for name in ("local", "spark")}
     for number, (operation, rows, more) in enumerate(case.steps):
         options = {**case.options, **more, "hoodie.datasource.write.operation": operation}
-        expected = told(LocalWriter(clients["local"].reload(), options).write, rows)
+        expected = result_of(LocalWriter(clients["local"].reload(), options).write, rows)
         frame = spark.createDataFrame(rows)
-        found = told(hudi_spark.write, frame, tmp_path / "spark", options)
+        found = result_of(hudi_spark.write, frame, tmp_path / "spark", options)
         assert found == expected, f"step {number}, {operation}"
         mine, theirs = content(tmp_path / "spark", case), content(tmp_path / "local", case)
         for name, value in theirs.items():

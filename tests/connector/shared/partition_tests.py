@@ -211,7 +211,7 @@ def test_the_first_splits_are_there_before_the_last_partitions(fresh, server, ma
 def test_folders_are_listed_where_a_metadata_table_is_damaged_midway(fresh, tmp_path, monkeypatch, damaged):
     """Unless the metadata table was required by name, which is an error; no row is lost."""
     days = [f"2024-01-{day:02d}" for day in range(1, 13)]  # more partitions than the first batch of a listing has
-    table = HudiTable.create(tmp_path / "t", record_keys=["id"], partition_fields=["day"])
+    table = HudiTable.create(tmp_path / "t", name="t", record_keys=["id"], partition_fields=["day"])
     table.insert(pa.table({"id": days, "day": days}))
     register(fresh, table.path, "t")
     connector = HudiConnector(fresh)

@@ -331,6 +331,6 @@ def _outcome(
     return "refused"
 
 
-def _plain(found: Rows) -> Rows:
+def _plain(rows: Rows) -> Rows:
     """Rows without columns that are null: a change of the schema brings one."""
-    return [{name: value for name, value in row.items() if value is not None} for row in found]
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]

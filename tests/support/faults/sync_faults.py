@@ -128,10 +128,10 @@ class Stage:
             return {}
         return {name: behaviour.state(self.client, name) for name in self.client.tables(DATABASE)}
 
-    def assert_nothing_lost(self, before: dict[str, Any], wanted: dict[str, Any]) -> None:
+    def assert_nothing_lost(self, before: dict[str, Any], expected: dict[str, Any]) -> None:
         """After a sync that broke off: no partition is gone that is to be there, no stamp says more than is true."""
         found = self.state()
-        for name, whole in wanted.items():
+        for name, whole in expected.items():
             table = found.get(name)
             if table is None:
                 assert name not in before or not self.story.keeps, f"{name} is gone"
@@ -144,14 +144,14 @@ class Stage:
                 assert table == whole, f"{name} is stamped, but not done"
 
 
-def wanted_state(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
+def states_around_sync(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     """State before the story's sync, and after it."""
     stage.prepare()
     before = stage.state()
     stage.sync()
-    wanted = stage.state()
+    expected = stage.state()
     assert stage.sync().plan.is_noop
-    return before, wanted
+    return before, expected
 
 
 def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int = 1) -> list[int]:
@@ -167,7 +167,7 @@ def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int
         The calls at which a sync died. Every rerun ended in the state of a sync that was left in peace, and a third
         sync found nothing to do.
     """
-    before, wanted = wanted_state(stage)
+    before, expected = states_around_sync(stage)
     port = urlsplit(stage.client.uri).port
     assert port is not None
     deaths: list[int] = []
@@ -182,9 +182,9 @@ def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int
             except MetastoreTransportError:
                 deaths.append(number)
             lived = not proxy.dead
-        stage.assert_nothing_lost(before, wanted)
+        stage.assert_nothing_lost(before, expected)
         stage.sync()
-        assert stage.state() == wanted, f"died at call {number}"
+        assert stage.state() == expected, f"died at call {number}"
         report = stage.sync()
         assert report.plan.is_noop
         assert not any(method.startswith(("alter", "add", "create", "drop")) for method in report.calls)
@@ -230,7 +230,7 @@ def meet_everywhere(stage: Stage, *, first: str, second: str, step: int = 1) -> 
         At how many calls that was tried.
     """
     story = stage.story
-    _, wanted = wanted_state(stage)
+    _, expected = states_around_sync(stage)
 
     def client(age: str) -> MetaClient | None:
         return old_client(stage) if age == "old" else None
@@ -246,18 +246,18 @@ def meet_everywhere(stage: Stage, *, first: str, second: str, step: int = 1) -> 
         if not met.interrupted:
             return number - 1
         found = stage.state()
-        if "old" in (first, second) and found != wanted:
+        if "old" in (first, second) and found != expected:
             # Who has not seen the last commit may be the last one that writes; but nothing was lost by that.
             stage.sync()
             found = stage.state()
-        assert found == wanted, f"met at call {number}"
+        assert found == expected, f"met at call {number}"
         assert stage.sync().plan.is_noop
     raise AssertionError("no sync lived")
 
 
 def check_threads(stage: Stage, uri: str) -> None:
     """Four threads, each with a client of its own, that sync a table at once leave what one would."""
-    _, wanted = wanted_state(stage)
+    _, expected = states_around_sync(stage)
     stage.prepare()
     begin = threading.Barrier(4)
     errors: list[Exception] = []
@@ -276,7 +276,7 @@ def check_threads(stage: Stage, uri: str) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
-    assert stage.state() == wanted
+    assert stage.state() == expected
     assert stage.sync().plan.is_noop
 
 

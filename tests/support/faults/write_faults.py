@@ -330,7 +330,7 @@ def check_after_kill(
     return left
 
 
-def _check_refused(scenario: Scenario, path: Path, found: Rows) -> None:
+def _check_refused(scenario: Scenario, path: Path, rows: Rows) -> None:
     """As long as a restore has not ended nothing is written."""
     if not client_of(path, metadata=False).timeline.pending({RESTORE}):
         return
@@ -340,7 +340,7 @@ def _check_refused(scenario: Scenario, path: Path, found: Rows) -> None:
         assert "restore" in str(error), error
     else:
         raise AssertionError("a write was let in while a restore is pending")
-    check_rows(path, found, "after the refusal")
+    check_rows(path, rows, "after the refusal")
 
 
 def check_rows(path: Path, expected: Rows, when: str) -> None:

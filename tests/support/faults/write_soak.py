@@ -318,17 +318,17 @@ def check(soak: Soak, logs: Sequence[Log]) -> list[str]:
     wrong = [f"{log.name}: {error}" for log in logs for error in log.errors]
     for log in logs:
         for read in log.reads:
-            wanted = expected(read, commits, soak.version)
-            if read.twice or dict(read.rows) != wanted:
-                wrong.append(f"{log.name}: {read.kind} by {read.listing}: {_difference(read, wanted)}")
+            expected_rows = expected(read, commits, soak.version)
+            if read.twice or dict(read.rows) != expected_rows:
+                wrong.append(f"{log.name}: {read.kind} by {read.listing}: {_difference(read, expected_rows)}")
     if len(commits) != soak.commits + 1:
         wrong.append(f"{len(commits)} commits, not {soak.commits + 1}")
     return wrong + left_over(soak)
 
 
-def _difference(read: Read, wanted: Mapping[str, Row]) -> str:
-    keys = sorted(k for k in {*read.rows, *wanted} if read.rows.get(k) != wanted.get(k))
-    some = ", ".join(f"{k}: {read.rows.get(k)} for {wanted.get(k)}" for k in keys[:3])
+def _difference(read: Read, expected_rows: Mapping[str, Row]) -> str:
+    keys = sorted(k for k in {*read.rows, *expected_rows} if read.rows.get(k) != expected_rows.get(k))
+    some = ", ".join(f"{k}: {read.rows.get(k)} for {expected_rows.get(k)}" for k in keys[:3])
     return (
         f"{len(keys)} keys differ, {read.twice} rows twice, begin {read.begin}, newest {max(read.seen, default='')}, "
         f"pending {read.pending}: {some}"

@@ -82,7 +82,7 @@ def check_failure(scenario: Scenario, states: States, copy: Path, at: int) -> st
             scenario.act(copy)
             expected, left = states.after, "after"
         except Exception:  # of any type; an AssertionError for a service behind a commit
-            expected, left = _found(states, copy)
+            expected, left = _rows_and_state(states, copy)
     check_rows(copy, expected, f"call {at} failed")
     if scenario.again_first:
         scenario.act(copy)
@@ -94,9 +94,9 @@ def check_failure(scenario: Scenario, states: States, copy: Path, at: int) -> st
     return left
 
 
-def _found(states: States, copy: Path) -> tuple[Rows, str]:
-    found = rows_of(copy, metadata=False)
-    return found, states.name_of(found)
+def _rows_and_state(states: States, copy: Path) -> tuple[Rows, str]:
+    rows = rows_of(copy, metadata=False)
+    return rows, states.name_of(rows)
 
 
 def sweep(scenario: Scenario, *, most: int | None = None, reads: bool = False, failures: bool = False) -> Result:
@@ -147,11 +147,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reads", action="store_true", help="also at calls that change nothing")
     parser.add_argument("--failures", action="store_true", help="calls fail, nobody dies")
     parser.add_argument("--jobs", type=int, default=1)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     os.fsync = lambda descriptor: None  # a killed process loses nothing that it wrote
-    chosen = [s for s in SCENARIOS if given.only in s.name and given.version in (None, s.version)]
+    chosen = [s for s in SCENARIOS if options.only in s.name and options.version in (None, s.version)]
     begun, results = time.monotonic(), []
-    for result in _results([(s.name, given.most, given.reads, given.failures) for s in chosen], given.jobs):
+    for result in _results([(s.name, options.most, options.reads, options.failures) for s in chosen], options.jobs):
         results.append(result)
         counts = ", ".join(f"{count} {name}" for name, count in sorted(result.left.items()))
         passed = result.points - len(result.failures)
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for point, failure in result.failures.items():
             print(f"    at {point}: {failure[:600]}", flush=True)
     total, bad = sum(r.points for r in results), sum(len(r.failures) for r in results)
-    what = "failures" if given.failures else "kills"
+    what = "failures" if options.failures else "kills"
     print(f"{len(results)} scenarios, {total - bad}/{total} {what} passed, {time.monotonic() - begun:.0f} s")
     return 1 if bad else 0
 

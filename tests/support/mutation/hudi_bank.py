@@ -49,7 +49,7 @@ class Outcome:
     killed: int
 
 
-def found(path: str | Path, version: int, kind: str) -> HudiTable:
+def create_bank(path: str | Path, version: int, kind: str) -> HudiTable:
     """A table of accounts with their money."""
     table = HudiTable.create(
         path,
@@ -105,7 +105,7 @@ def write(path: str, seed: int) -> None:
 
 def run(path: str, version: int, kind: str, *, seconds: float, writers: int, seed: int = 1) -> Outcome:
     """Writers and a reader side by side."""
-    table = found(path, version, kind)
+    table = create_bank(path, version, kind)
     chance = random.Random(seed)
     number = reads = wrong = killed = 0
     running: list[subprocess.Popen[bytes]] = []

@@ -22,13 +22,13 @@ from tests.support.fixture_tables import DATA
 FOLDER = DATA / "mislabelled_times"
 TIMES = ("ts_millis", "ts_micros", "local_ts_millis", "local_ts_micros")
 
-Asked = dict[str, Any]
+RecordedAnswer = dict[str, Any]
 
 
 @functools.cache
-def answers() -> dict[str, dict[str, list[Asked]]]:
+def answers() -> dict[str, dict[str, list[RecordedAnswer]]]:
     """Name of a table -> ``queries`` and ``filters``, as real Hudi 1.1.1 answers them."""
-    found: dict[str, dict[str, list[Asked]]] = json.loads((FOLDER / "answers.json").read_text())
+    found: dict[str, dict[str, list[RecordedAnswer]]] = json.loads((FOLDER / "answers.json").read_text())
     return found
 
 
@@ -61,7 +61,7 @@ ARRAYS_LEFT_WRONG = ("v6_mor_to_v9", "v8_mor_parquet_logs_to_v9")
 as the files label them, a thousandth of the time. Its own readers of Avro records show what we do."""
 
 
-def wanted_rows(name: str, query: Asked) -> list[list[Any]]:
+def expected_rows(name: str, query: RecordedAnswer) -> list[list[Any]]:
     """Real Hudi's rows, but for :data:`DELETED_LATE` and :data:`ARRAYS_LEFT_WRONG`."""
     gone = DELETED_LATE.get(name, ()) if query["label"] in ("snapshot", "incremental") else ()
     rows = [list(row) for row in query["rows"] if row[1] not in gone]
@@ -74,9 +74,9 @@ def wanted_rows(name: str, query: Asked) -> list[list[Any]]:
 _ARRAY, _OF_ROW = 9, 3
 
 
-def wanted_filter(name: str, asked: Asked) -> list[str]:
+def expected_ids(name: str, answer: RecordedAnswer) -> list[str]:
     """The ids of the rows that pass a filter, but for :data:`DELETED_LATE`."""
-    return [key for key in asked["ids"] if key not in DELETED_LATE.get(name, ())]
+    return [key for key in answer["ids"] if key not in DELETED_LATE.get(name, ())]
 
 
 def encoded(rows: pa.Table) -> list[list[Any]]:

@@ -28,8 +28,8 @@ from tests.support.fixture_tables import (
 
 FIXTURES = (*fixture_names("cow_schema_evo"), *fixture_names("mor_schema_evo"))
 
-Asked = dict[str, Any]
-Ask = Callable[[str, Asked], pa.Table]
+RecordedQuery = dict[str, Any]
+Ask = Callable[[str, RecordedQuery], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def table(name: str) -> HudiTable:
     return HudiTable.open(unzip_fixture(name))
 
 
-def by_scan(name: str, query: Asked) -> pa.Table:
+def by_scan(name: str, query: RecordedQuery) -> pa.Table:
     return table(name).scan(options=query["options"]).to_arrow()
 
 
-def by_batches_of_columns(name: str, query: Asked) -> pa.Table:
+def by_batches_of_columns(name: str, query: RecordedQuery) -> pa.Table:
     """Each column asked for by itself, the rows put together again by their keys."""
     whole = table(name).scan(options=query["options"])
     keys = ["_hoodie_record_key", "_hoodie_partition_path"]
@@ -68,24 +68,24 @@ def by_batches_of_columns(name: str, query: Asked) -> pa.Table:
     return pa.Table.from_pylist(list(parts.values()), whole.schema)
 
 
-def by_dataset(name: str, query: Asked) -> pa.Table:
+def by_dataset(name: str, query: RecordedQuery) -> pa.Table:
     return table(name).scan(options=query["options"]).to_dataset().to_table()
 
 
-def by_duckdb(name: str, query: Asked) -> pa.Table:
+def by_duckdb(name: str, query: RecordedQuery) -> pa.Table:
     scan = table(name).scan(options=query["options"])
     with scan.to_duckdb("t") as connection:
         connection.execute("SET TimeZone = 'UTC'")
         return connection.sql("SELECT * FROM t").to_arrow_table()
 
 
-def by_sql(name: str, query: Asked) -> pa.Table:
+def by_sql(name: str, query: RecordedQuery) -> pa.Table:
     engine = SqlEngine(PathCatalog({"t": str(unzip_fixture(name))}), threads=1)
     moment = f" AT (VERSION => {query['as_of']})" if query["kind"] == "time_travel" else ""
     return engine.query(f"SELECT * FROM t{moment}").read_all()
 
 
-def by_page_sources(name: str, query: Asked) -> pa.Table:
+def by_page_sources(name: str, query: RecordedQuery) -> pa.Table:
     """Split by split, as engines with a connector read."""
     client = table(name).client
     handle = HudiTableHandle(
@@ -99,13 +99,13 @@ def by_page_sources(name: str, query: Asked) -> pa.Table:
     return pa.Table.from_batches(batches, handle.schema)
 
 
-def by_input_format(name: str, query: Asked) -> pa.Table:
+def by_input_format(name: str, query: RecordedQuery) -> pa.Table:
     """As a Hive job: splits, then record readers."""
-    told = expected(name)
-    snapshot = told["table_type"] == "MERGE_ON_READ" and query["kind"] != "read_optimized"
+    recorded = expected(name)
+    snapshot = recorded["table_type"] == "MERGE_ON_READ" and query["kind"] != "read_optimized"
     made = HoodieParquetRealtimeInputFormat if snapshot else HoodieParquetInputFormat
     conf: dict[str, Any] = {key: value for key, value in query["options"].items() if key.startswith("hoodie.schema")}
-    consume = f"hoodie.{told['table_name']}.consume."
+    consume = f"hoodie.{recorded['table_name']}.consume."
     if query["kind"] == "incremental":
         conf |= {f"{consume}mode": "INCREMENTAL", f"{consume}start.timestamp": query["begin"]}
         conf |= {f"{consume}max.commits": "-1"}
@@ -132,7 +132,7 @@ FACES = (
 CASES = [(name, query) for name in FIXTURES for query in queries(name)]
 
 
-def difference(face: Face, name: str, query: Asked) -> str | None:
+def difference(face: Face, name: str, query: RecordedQuery) -> str | None:
     """None when a face answers as real Hudi did, or where a rule of ours has a name as a scan does; else what differs.
 
     The rows of a scan where such a rule holds are checked in ``test_fixture_queries.py``.
@@ -159,15 +159,15 @@ def difference(face: Face, name: str, query: Asked) -> str | None:
 def totals(faces: tuple[Face, ...] = FACES) -> tuple[Mapping[tuple[str, int, str], tuple[int, int]], list[str]]:
     """By face, table version and kind of query: how many passed, how many there are; and what differs."""
     counts: dict[tuple[str, int, str], tuple[int, int]] = {}
-    told = []
+    differences = []
     for face in faces:
         for name, query in CASES:
             if query["kind"] not in face.kinds:
                 continue
-            found = difference(face, name, query)
+            text = difference(face, name, query)
             key = face.name, expected(name)["table_version"], query["kind"]
             passed, total = counts.get(key, (0, 0))
-            counts[key] = passed + (found is None), total + 1
-            if found is not None:
-                told.append(f"{face.name}, {name}, {query['label']} {query.get('as_of') or ''}: {found}")
-    return counts, told
+            counts[key] = passed + (text is None), total + 1
+            if text is not None:
+                differences.append(f"{face.name}, {name}, {query['label']} {query.get('as_of') or ''}: {text}")
+    return counts, differences

@@ -144,7 +144,7 @@ class Life:
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
-    def live(self, steps: int) -> None:
+    def run_steps(self, steps: int) -> None:
         """So many steps, the table looked at after each."""
         for number in range(steps):
             self.step(number)
@@ -172,37 +172,37 @@ class Life:
 
     def upsert(self) -> None:
         keys = [key for key in self.state.rows if self.chance.random() < 0.4]
-        self.write("upsert", sorted({*keys, *self.fresh(2)}), self.given())
+        self.write("upsert", sorted({*keys, *self.fresh(2)}), self.writer_columns())
 
     def insert(self) -> None:
-        self.write("insert", self.fresh(5), self.given())
+        self.write("insert", self.fresh(5), self.writer_columns())
 
     def overwrite(self) -> None:
         part = self.chance.choice(PARTITIONS)
         keys = [key for key in self.fresh(6) if key[0] == part] or [f"{part}{KEYS + self.number}"]
-        self.write("insert_overwrite", keys, self.given(), replaced=part)
+        self.write("insert_overwrite", keys, self.writer_columns(), replaced=part)
 
     def evolve(self) -> None:
         """A writer that has a column more, or a wider one."""
-        given = list(self.state.columns)
-        wide = [at for at, column in enumerate(given) if column.name not in PROTECTED and column.kind in WIDER]
-        wide = [at for at in wide if {*WIDER[str(given[at].kind)]} & {*given[at].next_kinds()}]
+        writer_columns = list(self.state.columns)
+        wide = [at for at, column in enumerate(writer_columns) if column.name not in PROTECTED and column.kind in WIDER]
+        wide = [at for at in wide if {*WIDER[str(writer_columns[at].kind)]} & {*writer_columns[at].next_kinds()}]
         if wide and self.chance.random() < 0.5:
             at = self.chance.choice(wide)
-            kinds = [kind for kind in WIDER[str(given[at].kind)] if kind in given[at].next_kinds()]
-            given[at] = replace(given[at], kind=self.chance.choice(kinds))
-            self.done[-1] += f" {given[at].name} to {given[at].kind}"
+            kinds = [kind for kind in WIDER[str(writer_columns[at].kind)] if kind in writer_columns[at].next_kinds()]
+            writer_columns[at] = replace(writer_columns[at], kind=self.chance.choice(kinds))
+            self.done[-1] += f" {writer_columns[at].name} to {writer_columns[at].kind}"
         else:
-            free = [name for name in "abcdefgh" if name not in {column.name for column in given}]
+            free = [name for name in "abcdefgh" if name not in {column.name for column in writer_columns}]
             if not free:
                 return
-            given.append(self.inventor.column(free[0]))
-            self.done[-1] += f" {given[-1]}"
+            writer_columns.append(self.inventor.column(free[0]))
+            self.done[-1] += f" {writer_columns[-1]}"
         keys = [*list(self.state.rows)[:2], *self.fresh(1)]
         before = self.state
-        self.state = replace(before, columns=tuple(given))
+        self.state = replace(before, columns=tuple(writer_columns))
         try:
-            self.write("upsert", keys, given)
+            self.write("upsert", keys, writer_columns)
         except BaseException:
             self.state = before
             raise
@@ -212,8 +212,8 @@ class Life:
         if keys:
             self.number += 1
             rows = self.inventor.rows(sorted(keys), self.state.columns[:0], self.number)
-            given = [column for column in self.state.columns if column.name in PROTECTED]
-            HudiTable.open(self.path).delete(as_arrow(rows, given), self.options)
+            writer_columns = [column for column in self.state.columns if column.name in PROTECTED]
+            HudiTable.open(self.path).delete(as_arrow(rows, writer_columns), self.options)
             self.remember(self.state.deleted(keys, merge_on_read=self.mor))
 
     def alter(self) -> None:
@@ -326,9 +326,9 @@ class Life:
             patch.setattr(TimelineWriter, "complete", killed)
             if change is not None and self.chance.random() < 0.5:
                 call(HudiTable.open(self.path).update_schema(self.options), change).commit()
-            given = list(self.state.columns)
-            rows = self.inventor.rows(self.fresh(2), given, self.number)
-            HudiTable.open(self.path).upsert(as_arrow(rows, given), self.options)
+            writer_columns = list(self.state.columns)
+            rows = self.inventor.rows(self.fresh(2), writer_columns, self.number)
+            HudiTable.open(self.path).upsert(as_arrow(rows, writer_columns), self.options)
 
     # -- how it is done ----------------------------------------------------------------------------------------------
 
@@ -338,28 +338,30 @@ class Life:
         free = [key for key in free if key not in self.state.rows and key not in self.state.base]
         return sorted(self.chance.sample(free, min(most, len(free)))) or [f"p{KEYS + self.number}"]
 
-    def given(self) -> list[Column]:
+    def writer_columns(self) -> list[Column]:
         """Columns as a writer may have them: some left out, narrower, in another order."""
-        kept = [c for c in self.state.columns if c.name in PROTECTED or self.chance.random() < 0.85]
-        given = [self.narrowed(column) for column in kept]
+        chosen = [c for c in self.state.columns if c.name in PROTECTED or self.chance.random() < 0.85]
+        writer_columns = [self.narrowed(column) for column in chosen]
         if self.chance.random() < 0.3:
-            self.chance.shuffle(given)
-        return given
+            self.chance.shuffle(writer_columns)
+        return writer_columns
 
     def narrowed(self, column: Column) -> Column:
         if column.kind == "long" and column.name not in PROTECTED and self.chance.random() < 0.3:
             return replace(column, kind="int")
         return column
 
-    def write(self, operation: str, keys: Sequence[str], given: Sequence[Column], replaced: str | None = None) -> None:
+    def write(
+        self, operation: str, keys: Sequence[str], columns: Sequence[Column], replaced: str | None = None
+    ) -> None:
         """Rows of keys, with values at random."""
         self.number += 1
-        rows = self.inventor.rows(keys, given, self.number)
-        self.do_write(operation, rows, given)
-        self.remember(self.state.written(rows, given, self.number, merge_on_read=self.mor, replaced=replaced))
+        rows = self.inventor.rows(keys, columns, self.number)
+        self.do_write(operation, rows, columns)
+        self.remember(self.state.written(rows, columns, self.number, merge_on_read=self.mor, replaced=replaced))
 
-    def do_write(self, operation: str, rows: Sequence[Row], given: Sequence[Column]) -> None:
-        getattr(HudiTable.open(self.path), operation)(as_arrow(rows, given), self.options)
+    def do_write(self, operation: str, rows: Sequence[Row], columns: Sequence[Column]) -> None:
+        getattr(HudiTable.open(self.path), operation)(as_arrow(rows, columns), self.options)
 
     def remember(self, state: State) -> None:
         """A commit is there, and the table is now so."""
@@ -413,7 +415,7 @@ class Life:
     def time(self, moment: Moment) -> str:
         return moment.requested if self.version == 6 else moment.completed
 
-    def same(self, what: str, state: State, wanted: dict[str, Row], table: HudiTable, **query: Any) -> None:
+    def same(self, what: str, state: State, expected: dict[str, Row], table: HudiTable, **query: Any) -> None:
         """A query's rows are those of the model, with their columns in order and of their types."""
         try:
             found = table.scan(**query).to_arrow()
@@ -424,23 +426,23 @@ class Life:
             raise AssertionError(f"{what} {query}: {error!r}\n{self.story()}") from error
         self.counts[what] += 1
         schema = pa.schema([item for item in found.schema if item.name not in META])
-        told = f"{what} {query}\n{self.story()}"
-        assert schema.equals(arrow_schema(state.columns)), f"{schema}\n{arrow_schema(state.columns)}\n{told}"
+        context_text = f"{what} {query}\n{self.story()}"
+        assert schema.equals(arrow_schema(state.columns)), f"{schema}\n{arrow_schema(state.columns)}\n{context_text}"
         rows = plain_rows(found, state.columns)
-        assert len(rows) == found.num_rows, told
-        differ = {key: (rows.get(key), wanted.get(key)) for key in rows.keys() | wanted.keys()}
+        assert len(rows) == found.num_rows, context_text
+        differ = {key: (rows.get(key), expected.get(key)) for key in rows.keys() | expected.keys()}
         differ = {key: pair for key, pair in differ.items() if pair[0] != pair[1]}
-        assert not differ, f"{differ}\n{told}"
+        assert not differ, f"{differ}\n{context_text}"
 
     def check_filter(self, table: HudiTable) -> None:
         """A filter on a column, or on a field of a struct, that files may know by other names and types."""
-        asked = condition(self.state, self.chance)
-        if asked is None:
+        row_test = condition(self.state, self.chance)
+        if row_test is None:
             return
-        text, test = asked
+        text, test = row_test
         state = self.state
-        wanted = {key: row for key, row in state.snapshot().items() if test(row)}
-        self.same("filter", state, wanted, table, row_filter=text)
+        expected = {key: row for key, row in state.snapshot().items() if test(row)}
+        self.same("filter", state, expected, table, row_filter=text)
 
 
 MAY_REFUSE = ("time_travel", "incremental", "range", "clean", "archive", "roll_back", "save", "restore", "cluster")

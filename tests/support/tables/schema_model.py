@@ -195,25 +195,25 @@ def _text(kind: str, value: Any) -> str:
     return format(value, "f") if kind.startswith("decimal") else str(value)
 
 
-def store(value: Any, given: Column, column: Column) -> Stored:
+def store(value: Any, source: Column, column: Column) -> Stored:
     """What a table keeps of a value that a writer gives.
 
     Args:
         value: as the writer's column has it.
-        given: the writer's column: its fields are found by their names.
+        source: the writer's column: its fields are found by their names.
         column: the table's column.
     """
     if value is None:
         return None
     if isinstance(column.kind, str):
-        return column.kind, convert(given.kind, value, column.kind)
+        return column.kind, convert(source.kind, value, column.kind)
     if isinstance(column.kind, Struct):
-        theirs = {item.name: item for item in given.below()}
+        theirs = {item.name: item for item in source.below()}
         return {
             item.id: store(value[item.name], theirs[item.name], item) if item.name in theirs else None
             for item in column.below()
         }
-    (mine,), (their,) = column.below(), given.below()
+    (mine,), (their,) = column.below(), source.below()
     if isinstance(column.kind, ListOf):
         return [store(item, their, mine) for item in value]
     return {key: store(item, their, mine) for key, item in value.items()}
@@ -338,15 +338,15 @@ class State:
     def written(
         self,
         rows: Sequence[Row],
-        given: Sequence[Column],
+        their_columns: Sequence[Column],
         write: int,
         *,
         merge_on_read: bool,
         replaced: str | None = None,
     ) -> State:
         """After a write of rows; ``replaced`` is a partition whose rows go away first."""
-        theirs = {column.name: column for column in given}
-        kept = {key: record for key, record in self.rows.items() if key[0] != replaced}
+        theirs = {column.name: column for column in their_columns}
+        all_rows = {key: record for key, record in self.rows.items() if key[0] != replaced}
         base = {key: record for key, record in self.base.items() if key[0] != replaced}
         for row in rows:
             values = {
@@ -354,11 +354,11 @@ class State:
                 for column in self.columns
                 if column.name in theirs
             }
-            known = row["id"] in base
-            kept[row["id"]] = record = Record(values, write)
-            if not (merge_on_read and known):  # else it went into a log file
+            updates = row["id"] in base
+            all_rows[row["id"]] = record = Record(values, write)
+            if not (merge_on_read and updates):  # else it went into a log file
                 base[row["id"]] = record
-        return replace(self, rows=kept, base=base)
+        return replace(self, rows=all_rows, base=base)
 
     def deleted(self, keys: set[str], *, merge_on_read: bool) -> State:
         rows = {key: record for key, record in self.rows.items() if key not in keys}

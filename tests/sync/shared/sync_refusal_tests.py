@@ -19,7 +19,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.config.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from tests.support.fixture_tables import expected, unzip_fixture
-from tests.support.metastore import sync_golden as golden
+from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, state, story_table, sync
 from tests.sync.shared.sync_tool_helpers import client, current_partitions, partition_paths, server
 
@@ -38,7 +38,7 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_made(client, tmp_
 
 
 def test_fields_in_another_order_than_the_folders_are_refused(client, tmp_path):
-    world = golden.World(client, tmp_path)
+    world = replay.World(client, tmp_path)
     world.place_stage("01")
     path = world.base / "cow_multi"
     with pytest.raises(PartitionValueError, match="partition field day"):

@@ -17,7 +17,7 @@ from hudi_hive.write.options.settings import DuplicatePolicy, IndexType, Operati
 NEW = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
 
 
-def given(options, table=None):
+def config_of(options, table=None):
     return WriteConfig.of(options if table is not None else NEW | options, table)
 
 
@@ -34,7 +34,7 @@ def existing(version=8, **properties):
 
 
 def test_defaults_are_those_of_hudi():
-    config = given({})
+    config = config_of({})
     assert config.operation is Operation.UPSERT
     assert config.combines
     assert config.duplicate_policy is DuplicatePolicy.NONE
@@ -52,7 +52,7 @@ def test_defaults_are_those_of_hudi():
 
 @pytest.mark.parametrize("operation", Operation)
 def test_operations_are_named_as_in_commits(operation):
-    config = given({"hoodie.datasource.write.operation": operation.value.upper()})
+    config = config_of({"hoodie.datasource.write.operation": operation.value.upper()})
     assert config.operation is operation
     assert operation.commit_name == operation.name
     assert config.with_operation("insert").operation is Operation.INSERT
@@ -70,7 +70,7 @@ def test_operations_are_named_as_in_commits(operation):
 )
 def test_the_key_generator_of_a_new_table_follows_from_its_fields(keys, paths, generator):
     options = {"hoodie.datasource.write.recordkey.field": keys, "hoodie.datasource.write.partitionpath.field": paths}
-    assert given(options).table.key_generator == generator
+    assert config_of(options).table.key_generator == generator
 
 
 def test_values_may_be_texts_numbers_and_booleans():
@@ -108,9 +108,9 @@ def parses(option, value):
 
 def test_two_names_of_one_option_may_not_differ():
     options = {"hoodie.cleaner.commits.retained": "3", "hoodie.clean.commits.retained": "3"}
-    assert given(options).clean.commits_retained == 3
+    assert config_of(options).clean.commits_retained == 3
     with pytest.raises(InvalidOptionError, match="mean the same"):
-        given(options | {"hoodie.clean.commits.retained": "4"})
+        config_of(options | {"hoodie.clean.commits.retained": "4"})
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_two_names_of_one_option_may_not_differ():
 )
 def test_typos_get_a_hint(wrong, right):
     with pytest.raises(InvalidOptionError, match=f"did you mean {right}"):
-        given({wrong: "x"})
+        config_of({wrong: "x"})
 
 
 def test_what_is_not_known_is_refused():
     for name in ("hoodie.quite.another", "path", "header"):
         with pytest.raises(InvalidOptionError, match=f"unknown option '{name}'"):
-            given({name: "1"})
+            config_of({name: "1"})
 
 
 REFUSED = {option.name: option.refused[Face.WRITE] for option in ALL_OPTIONS if Face.WRITE in option.refused}
@@ -138,9 +138,9 @@ REFUSED = {option.name: option.refused[Face.WRITE] for option in ALL_OPTIONS if 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_supported_is_refused_unless_it_asks_for_nothing(name):
     for value in REFUSED[name].but_for:
-        given({name: value})
+        config_of({name: value})
     with pytest.raises(InvalidOptionError, match="is not supported") as caught:
-        given({name: "something"})
+        config_of({name: "something"})
     assert caught.value.remedy == REFUSED[name].remedy
 
 
@@ -189,26 +189,26 @@ def test_classes_that_are_not_supported_are_refused_before_anything_is_written(o
 )
 def test_values_that_do_not_fit_are_refused_by_name(options):
     with pytest.raises(InvalidOptionError) as caught:
-        given(options)
+        config_of(options)
     assert any(name in str(caught.value) for name in options)
 
 
 def test_several_writers_leave_one_another_alone():
     mode = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
-    config = given(mode | {"hoodie.write.lock.provider": "InProcessLockProvider"})
+    config = config_of(mode | {"hoodie.write.lock.provider": "InProcessLockProvider"})
     assert config.concurrency.is_multi_writer
     assert config.clean.failed_writes == "LAZY"
     assert config.options["hoodie.cleaner.policy.failed.writes"] == "LAZY"
 
 
 def test_options_are_found_under_each_of_their_names():
-    config = given({"hoodie.clean.commits.retained": "7"})
+    config = config_of({"hoodie.clean.commits.retained": "7"})
     assert config.options["hoodie.cleaner.commits.retained"] == "7"
     assert WriteConfig.of(config.options) == config
 
 
 def test_archival_keeps_more_than_the_cleaner():
-    config = given({"hoodie.clean.commits.retained": "40"})
+    config = config_of({"hoodie.clean.commits.retained": "40"})
     assert config.archive.min_commits > 40
     assert config.archive.max_commits > config.archive.min_commits
 
@@ -227,7 +227,7 @@ def test_without_record_key_rows_are_appended():
 
 
 def test_dropping_duplicates_makes_an_upsert_an_insert():
-    config = given({"hoodie.datasource.write.insert.drop.duplicates": "true"})
+    config = config_of({"hoodie.datasource.write.insert.drop.duplicates": "true"})
     assert (config.operation, config.duplicate_policy) == (Operation.INSERT, DuplicatePolicy.DROP)
 
 
@@ -279,6 +279,6 @@ def test_the_merge_mode_of_version_6_stands_in_its_payload():
 
 
 def test_options_of_the_sync_are_handed_on():
-    config = given({"hoodie.datasource.hive_sync.enable": "true", "hoodie.datasource.hive_sync.database": "d"})
+    config = config_of({"hoodie.datasource.hive_sync.enable": "true", "hoodie.datasource.hive_sync.database": "d"})
     assert config.sync_enabled
     assert config.sync_options["hoodie.datasource.hive_sync.database"] == "d"
