@@ -17,7 +17,7 @@ from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.diff import is_readable_as, normal_type
 from hudi_hive.sync.table import metastore_type, storage_fields, views
 from hudi_hive.table import MetaClient
-from hudi_hive.write.alter import avro_text
+from hudi_hive.write.schema import avro_text
 
 CHECK: Final = "hive.metastore.disallow.incompatible.col.type.changes"
 """The metastore's own setting."""

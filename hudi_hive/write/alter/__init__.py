@@ -7,7 +7,6 @@ from hudi_hive.write.alter.alter_table import (
     Change,
     alter,
     alter_schema,
-    avro_text,
     schema_update,
     write_config,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "SchemaBuilder",
     "alter",
     "alter_schema",
-    "avro_text",
     "schema_update",
     "versions_table",
     "write_config",

@@ -9,7 +9,6 @@ Source: docs/format.md#id-based-schemas.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -17,15 +16,12 @@ from typing import Any, Final, TypeAlias
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
 from hudi_hive.schema import (
-    META_FIELDS,
     Difference,
     InternalSchema,
     SchemaUpdate,
     differences,
     from_avro,
     may_become,
-    record_name,
-    to_avro,
     type_name,
 )
 from hudi_hive.table import MetaClient
@@ -36,7 +32,7 @@ from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.schema import read
+from hudi_hive.write.schema import avro_text, read
 
 Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
 """One change: takes the columns as they are, gives them as they shall be."""
@@ -228,15 +224,6 @@ def _alter(
         with transaction.standing():
             transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
         return AlterReport(transaction.completed, made.before, after, dict(transaction.failed))
-
-
-def avro_text(client: MetaClient, schema: InternalSchema) -> str:
-    """The Avro schema text of a version for commits: with the same record name, without meta columns."""
-    before = client.avro_schema() or {}
-    name, namespace = record_name(client.config.name)
-    avro = to_avro(schema, str(before.get("name", name)), str(before.get("namespace", namespace) or ""))
-    fields = [entry for entry in avro["fields"] if entry["name"] not in META_FIELDS]
-    return json.dumps({**avro, "fields": fields}, separators=(",", ":"), ensure_ascii=False)
 
 
 def _baseline(client: MetaClient) -> InternalSchema:

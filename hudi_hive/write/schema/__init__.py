@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_hive.write.schema.evolving import (
     LATEST_SCHEMA,
     SCHEMA_KEY,
+    avro_text,
     evolved_after,
     next_versions,
     refuse_without_ids,
@@ -19,6 +20,7 @@ __all__ = [
     "LATEST_SCHEMA",
     "SCHEMA_KEY",
     "WriterSchema",
+    "avro_text",
     "evolved_after",
     "merged_schema",
     "next_versions",

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.schema import META_FIELDS, EvolvedSchema, InternalSchema, merge_writer, to_json
+from hudi_hive.schema import META_FIELDS, EvolvedSchema, InternalSchema, merge_writer, record_name, to_avro, to_json
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.payloads import NewCommitMetadata
 
@@ -105,3 +105,12 @@ def with_meta_avro(avro: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with the meta columns before the others (docs/format.md#meta-columns)."""
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
     return {**avro, "fields": [*meta, *(entry for entry in avro["fields"] if entry["name"] not in META_FIELDS)]}
+
+
+def avro_text(client: MetaClient, schema: InternalSchema) -> str:
+    """Make the Avro schema text of a version for commits: with the same record name, without meta columns."""
+    before = client.avro_schema() or {}
+    name, namespace = record_name(client.config.name)
+    avro = to_avro(schema, str(before.get("name", name)), str(before.get("namespace", namespace) or ""))
+    fields = [entry for entry in avro["fields"] if entry["name"] not in META_FIELDS]
+    return json.dumps({**avro, "fields": fields}, separators=(",", ":"), ensure_ascii=False)
