@@ -99,7 +99,7 @@ def read(query: ScanArguments, output_file: str | None, output: Output) -> None:
 @_query_options
 @with_output
 def plan(query: ScanArguments, output: Output) -> None:
-    """What a read would open, and what was pruned by what."""
+    """Show the files that a read would open, and what each step of pruning left out."""
     scan = query.scan()
     info = scan.plan()
     columns = ["partition", "file_id", "base_instant", "base_size", "log_files", "log_sizes", "path"]

@@ -115,7 +115,7 @@ class ScanScanner:
         return self._schema
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as a reader that reads files as batches are asked for; planning is done when this returns."""
+        """The rows as a reader that opens files when their batches are read; planning is done when this returns."""
         return pa.RecordBatchReader.from_batches(self._schema, self._start())
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -184,7 +184,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """An expression that holds for every row: none is known."""
+        """An expression that holds for every row: the constant true."""
         return pc.scalar(True)
 
     def scanner(

@@ -228,11 +228,11 @@ class ConnectorMetadata:
             SchemaError: the table's schema is not known.
         """
         table = self._registered(handle)
-        known = {str(f.name).lower(): f for f in [*(table.sd.cols or []), *(table.partitionKeys or [])]}
+        metastore_columns = {str(f.name).lower(): f for f in [*(table.sd.cols or []), *(table.partitionKeys or [])]}
         keys = {key.name.lower() for key in handle.partition_keys}
         columns = []
         for item in handle.schema:
-            registered = known.get(item.name.lower())
+            registered = metastore_columns.get(item.name.lower())
             columns.append(
                 ConnectorColumn(
                     name=item.name,

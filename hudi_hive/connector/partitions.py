@@ -81,7 +81,7 @@ class MetastorePartitions:
                 yield pruned
 
     def prune(self, paths: Sequence[str], row_filter: RowFilter) -> list[str]:
-        """Those of some partitions that may hold rows passing another filter.
+        """Prune partitions by one more filter: those stay that may hold rows passing it.
 
         They are judged by their values of keys that are no columns of the table.
 

@@ -119,12 +119,12 @@ def refuse_without_meta(table: TableInputs) -> None:
 def _merging(client: MetaClient, commits: CommitRange) -> frozenset[str]:
     if not client.config.is_merge_on_read:
         return frozenset()
-    found: set[str] = set()
+    merging: set[str] = set()
     for instant in commits.instants:
         metadata = commits.metadata(client.timeline, instant)
         if metadata.operation == "CLUSTER" or (instant.action == "commit" and merges_logs(metadata)):
-            found.add(instant.requested)
-    return frozenset(found)
+            merging.add(instant.requested)
+    return frozenset(merging)
 
 
 def commit_range(table: TableInputs) -> CommitRange:

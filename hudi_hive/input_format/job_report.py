@@ -1,4 +1,4 @@
-"""What an input format does with a job, as rows for the command line."""
+"""Describes what an input format does with a job, as rows for the command line."""
 
 from __future__ import annotations
 

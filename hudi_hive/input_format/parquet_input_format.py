@@ -54,7 +54,7 @@ class HoodieParquetInputFormat:
 
     @cached_property
     def plan(self) -> InputPlan:
-        """What the job reads."""
+        """The plan of the job: files, tables and plain folders that it reads."""
         return plan_inputs(self.groups, self.conf, self.stores, self._table)
 
     def _table(self, inputs: TableInputs) -> JobTablePlan:

@@ -1,4 +1,4 @@
-"""What a job reads: the file statuses of all its tables and plain folders, and the input paths rewritten to them."""
+"""Plans of jobs: the file statuses of all their tables and plain folders, and the input paths rewritten to them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FileStatus:
 
 @dataclass(frozen=True)
 class JobTablePlan:
-    """What is read of one table.
+    """The plan of one table of a job.
 
     Attributes:
         inputs: the table and its input paths.
@@ -114,7 +114,7 @@ class JobTablePlan:
 
 @dataclass(frozen=True)
 class InputPlan:
-    """What a job reads.
+    """The plan of a job.
 
     Attributes:
         groups: its classified paths.
@@ -152,7 +152,7 @@ def read_options(conf: JobConf) -> ReadOptions:
 
 
 def plan_table(inputs: TableInputs, conf: JobConf) -> JobTablePlan:
-    """What is read of a table's base files.
+    """Plan the base files of one table of a job.
 
     Raises:
         QueryError, TableError, TimelineError, StorageError: as the modules of the two groups say.
@@ -214,7 +214,7 @@ def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> JobTabl
 
 
 def rewritten_paths(inputs: TableInputs, incremental: IncrementalFiles) -> tuple[str, ...]:
-    """The affected partitions; single files that were asked for stay single files."""
+    """The input paths of the affected partitions; input paths that are single files stay single files."""
     coverage = inputs.coverage
     paths: list[str] = []
     for partition in incremental.partitions:

@@ -50,7 +50,7 @@ from hudi_hive.table import FileSystemView
 
 @dataclass(frozen=True, slots=True)
 class VirtualKey:
-    """Where a table without meta columns has its keys.
+    """The columns that hold the keys of a table without meta columns.
 
     Attributes:
         record_keys: the record key's columns.
@@ -84,7 +84,7 @@ class RealtimeSplit(FileSplit):
 
 @dataclass(frozen=True)
 class RealtimeTable(JobTablePlan):
-    """What is read of one table, with its log files.
+    """The plan of one table of a job, with its log files.
 
     Attributes:
         slices: the file slices, in the order of :attr:`statuses`.

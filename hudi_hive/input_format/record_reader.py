@@ -1,4 +1,4 @@
-"""Rows of one split, with the columns that Hive asks for."""
+"""Rows of one split, with the columns that Hive projects."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def projection(conf: JobConf) -> list[str] | None:
         names = _named(conf)
     else:
         return None
-    known = {name.lower() for name in conf.value(jobs.COLUMNS)}
+    column_names = {name.lower() for name in conf.value(jobs.COLUMNS)}
     # Hive joins them with "/"; one of Hudi's own classes takes "," instead.
     for name in conf.value(jobs.PARTITION_COLUMNS).replace(",", "/").split("/"):
-        if name.strip() and (not known or name.strip().lower() in known):
+        if name.strip() and (not column_names or name.strip().lower() in column_names):
             names.append(name.strip())
     unique = {name.lower(): name for name in reversed(names)}
     return [name for name in dict.fromkeys(names) if unique[name.lower()] == name]
@@ -111,12 +111,12 @@ def _plain_rows(
     with _open_plain(path, stores) as file:
         names = file.schema.names
         by_lower = {name.lower(): name for name in names}
-        wanted = names if columns is None else [by_lower.get(name.lower(), name) for name in columns]
-        there = [name for name in wanted if name in names]
+        selected = names if columns is None else [by_lower.get(name.lower(), name) for name in columns]
+        there = [name for name in selected if name in names]
         for batch in file.batches(there, byte_range=(split.start, split.length)):
-            if len(there) < len(wanted):
-                arrays = [batch.column(n) if n in there else pa.nulls(batch.num_rows) for n in wanted]
-                batch = pa.RecordBatch.from_arrays(arrays, names=wanted)
+            if len(there) < len(selected):
+                arrays = [batch.column(n) if n in there else pa.nulls(batch.num_rows) for n in selected]
+                batch = pa.RecordBatch.from_arrays(arrays, names=selected)
             yield batch
 
 

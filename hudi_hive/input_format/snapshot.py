@@ -18,7 +18,7 @@ LISTED_FILE_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 
 
 def snapshot_files(table: TableInputs) -> tuple[pa.Table, str | None]:
-    """Newest base file of each file group below the input paths, and the instant that was asked for.
+    """Newest base file of each file group below the input paths, and the instant of the snapshot.
 
     Files are learnt from the metadata table, or by one listing per folder at or below the input paths.
 
@@ -57,7 +57,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
 
 
 def timeline_of(table: TableInputs) -> ViewTimeline:
-    """The table's timeline as the job asks for it: with inflight commits visible or not."""
+    """The table's timeline by the job's options: with inflight commits visible or not."""
     return _WithPending(table.client) if table.options.pending_commits else table.client.timeline
 
 
@@ -67,7 +67,7 @@ def _keys(files: pa.Table) -> pa.Array:
 
 
 def query_instant(table: TableInputs) -> str | None:
-    """The instant that a snapshot is asked for; None for now.
+    """The instant of the job's snapshot; None for the newest.
 
     ``consume.commit`` must be an instant of the commits timeline, as in Hudi; ``consume.snapshot.time`` may be any
     moment that the table can still show.

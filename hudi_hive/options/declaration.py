@@ -1,4 +1,4 @@
-"""What an option is: its names, its values, which faces accept it, and what becomes of it there.
+"""Declares options: their names and values, which faces accept them, and what becomes of them there.
 
 An option is declared once. A face that accepts it honours it (it changes a result), or takes it as harmless for a
 reason that is written down, or refuses it by name with a remedy, but for values that say what is done anyway.
@@ -109,7 +109,7 @@ class Option(Generic[T]):
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """What the names of the option look like where one part of them is free; the group is that part."""
+        """The pattern of an option's names where one part of them is free; the group is that part."""
         match = _FREE_PART.search(self.name)
         if match is None:
             return None

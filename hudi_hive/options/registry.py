@@ -86,7 +86,7 @@ class OptionSet:
         return None if declared is None else declared[0]
 
     def spelled(self, name: str) -> str:
-        """A name as it is declared, for one that is given in another case; any other name as it is."""
+        """The declared spelling of a name in any case; a name that is not declared stays."""
         return self._spellings.get(name.lower(), name)
 
     def check(self, options: Mapping[str, str]) -> None:

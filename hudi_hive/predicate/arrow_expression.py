@@ -47,10 +47,10 @@ def bind_as_sql(expression: pc.Expression, schema: pa.Schema) -> Node:
     if outline is None:
         return bind_expression(expression, schema)
     parts = outline.operands if isinstance(outline, nodes.And) else (outline,)
-    known = [part for part in parts if not any(isinstance(node, nodes.Unknown) for node in nodes.walk(part))]
-    if len(known) < len(parts):
-        known.append(bind_expression(expression, schema))
-    return nodes.conjunction(known)
+    translated = [part for part in parts if not any(isinstance(node, nodes.Unknown) for node in nodes.walk(part))]
+    if len(translated) < len(parts):
+        translated.append(bind_expression(expression, schema))
+    return nodes.conjunction(translated)
 
 
 def _without(table: pa.Table, name: str) -> pa.Table:
@@ -158,12 +158,12 @@ class _Outline:
     def _is_in(self, name: syntax.Name, values: list[Any]) -> Node:
         null = self._bound(syntax.NullTest(name))
         items = tuple(syntax.Value(value, repr(value)) for value in values if value is not None)
-        found = self._bound(syntax.InList(name, items)) if items else nodes.Constant(False)
+        membership = self._bound(syntax.InList(name, items)) if items else nodes.Constant(False)
         if self._sql and None not in values:
-            return found
+            return membership
         if None in values:
-            return nodes.disjunction([null, found])
-        return nodes.conjunction([nodes.Not(null), found])
+            return nodes.disjunction([null, membership])
+        return nodes.conjunction([nodes.Not(null), membership])
 
     def _if_valid(self, condition: object, then: object, when_null: object) -> Node:
         """``if_else(is_valid(x), is_in(x, …), null)``: how DuckDB writes ``x IN (…)``."""

@@ -172,11 +172,11 @@ class _Binder:
 
     def column(self, name: syntax.Name) -> ColumnRef:
         """Resolve a name: struct fields by their path; a top-level column whose own name has the dots counts too."""
-        found = self._descend(name.parts)
-        if found is None and len(name.parts) > 1:
-            found = self._descend((".".join(name.parts),))
-        if found is not None:
-            return found
+        column = self._descend(name.parts)
+        if column is None and len(name.parts) > 1:
+            column = self._descend((".".join(name.parts),))
+        if column is not None:
+            return column
         known = ", ".join(self._schema.names[:20]) + (", …" if len(self._schema.names) > 20 else "")
         raise UnknownColumnError(f"row filter: no column {name.text!r}", remedy=f"the columns are {known}")
 
@@ -198,12 +198,12 @@ class _Binder:
 def _pick(fields: list[pa.Field], name: str) -> pa.Field | None:
     """The field of that exact name, else the only one that differs in case alone (Spark's default)."""
     exact = [field for field in fields if field.name == name]
-    found = exact or [field for field in fields if field.name.lower() == name.lower()]
-    if len(found) > 1:
+    matches = exact or [field for field in fields if field.name.lower() == name.lower()]
+    if len(matches) > 1:
         raise PredicateError(
-            f"row filter: column {name!r} is ambiguous: " + ", ".join(repr(field.name) for field in found)
+            f"row filter: column {name!r} is ambiguous: " + ", ".join(repr(field.name) for field in matches)
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _with_backslash(pattern: str, escape: str) -> str:

@@ -136,12 +136,12 @@ def _may_be_nan(column: ColumnRef) -> bool:
 
 
 def _is_in(node: nodes.In, values: Values) -> Values:
-    found = pc.is_in(values, value_set=node.values)
+    is_member = pc.is_in(values, value_set=node.values)
     if node.has_nan:
-        found = pc.or_kleene(found, pc.coalesce(pc.is_nan(values), pa.scalar(False)))
+        is_member = pc.or_kleene(is_member, pc.coalesce(pc.is_nan(values), pa.scalar(False)))
     if node.has_null:
-        return pc.if_else(found, pa.scalar(True), _null())
-    return pc.if_else(pc.is_null(values), _null(), found)
+        return pc.if_else(is_member, pa.scalar(True), _null())
+    return pc.if_else(pc.is_null(values), _null(), is_member)
 
 
 def _compare_columns(node: nodes.ColumnComparison, left: Values, right: Values) -> Values:

@@ -112,10 +112,10 @@ def outcomes_of_ranges(node: Node, count: int, ranges: Mapping[tuple[str, ...], 
 
     def leaf(current: Node) -> Outcomes:
         columns = nodes.own_columns(current)
-        found = [ranges.get(column.path) for column in columns]
-        if len(columns) != 1 or found[0] is None:
+        of_columns = [ranges.get(column.path) for column in columns]
+        if len(columns) != 1 or of_columns[0] is None:
             return unknown(count)
-        return _Leaf(columns[0], found[0], count).outcomes(current)
+        return _Leaf(columns[0], of_columns[0], count).outcomes(current)
 
     return possible_outcomes(node, count, leaf)
 

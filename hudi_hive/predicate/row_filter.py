@@ -86,10 +86,10 @@ class RowFilter:
             values: typed partition values, a row for each partition, columns by field name. Columns that it does not
                 have may be anything.
         """
-        known = set(values.schema.names)
+        partition_columns = set(values.schema.names)
 
         def leaf(node: Node) -> Outcomes:
-            if not known.issuperset(nodes.top_level_names(node)):
+            if not partition_columns.issuperset(nodes.top_level_names(node)):
                 return unknown(values.num_rows)
             return outcomes_of_values(evaluate(node, values))
 

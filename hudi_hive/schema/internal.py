@@ -147,7 +147,7 @@ class EvolvedSchema:
         self.__init__(*state)  # type: ignore[misc]
 
     def with_commits(self, commits: Mapping[str, InternalSchema]) -> EvolvedSchema:
-        """A copy that knows the versions of more commits; this object if there are no new ones."""
+        """A copy with the versions of more commits; this object if there are no new ones."""
         if commits.keys() <= self.commits.keys():
             return self
         return EvolvedSchema(self.query, self.history, {**self.commits, **commits})
@@ -279,12 +279,12 @@ def is_identity(sources: Mapping[str, FieldSource]) -> bool:
 def _sources(query: Sequence[InternalField], file: Sequence[InternalField]) -> dict[str, FieldSource]:
     by_id = {item.id: item for item in file}
     result: dict[str, FieldSource] = {}
-    for wanted in query:
-        found = by_id.get(wanted.id)
-        if found is None:
-            result[wanted.name] = FieldSource(None)
+    for query_field in query:
+        file_field = by_id.get(query_field.id)
+        if file_field is None:
+            result[query_field.name] = FieldSource(None)
         else:
-            result[wanted.name] = FieldSource(found.name, _sources(wanted.children, found.children))
+            result[query_field.name] = FieldSource(file_field.name, _sources(query_field.children, file_field.children))
     return result
 
 

@@ -149,10 +149,10 @@ class _AvroTypes:
         if isinstance(avro, str):
             if avro in _SAME or avro == "bytes":
                 return "binary" if avro == "bytes" else avro
-            found = self._named.get(avro, self._named.get(f"{namespace}.{avro}"))
-            if found is None:
+            named = self._named.get(avro, self._named.get(f"{namespace}.{avro}"))
+            if named is None:
                 raise SchemaError(f"column {name!r} has the unknown Avro type {avro!r}")
-            return found
+            return named
         kind = avro["type"]
         if kind == "array":
             element, optional = self._member(avro["items"], namespace, name)

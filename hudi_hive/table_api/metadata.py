@@ -31,7 +31,7 @@ _BY_PARTITION = pa.schema(
 
 @dataclass(frozen=True)
 class MetadataStatus:
-    """What the metadata table of a table is made of.
+    """The state of a metadata table: its partitions, and why it cannot be used.
 
     Attributes:
         partitions: its complete partitions: ``files``, ``column_stats`` …; empty without a metadata table.
@@ -131,7 +131,7 @@ class TableMetadata:
         return self._run(options, lambda services: services.set(enabled))
 
     def status(self) -> MetadataStatus:
-        """What the metadata table is made of; of one that is off or cannot be used, why."""
+        """The state of the metadata table; of one that is off or cannot be used, the reason."""
         client = self._client_of()
         complete = client.config.metadata_partitions
         try:
@@ -195,7 +195,7 @@ class TableMetadata:
 
     @property
     def metrics(self) -> MetadataMetrics:
-        """Where look-ups are counted and timed.
+        """Counts and durations of look-ups.
 
         Raises:
             MetadataTableError: the table has no metadata table that can be used.

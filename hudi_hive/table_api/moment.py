@@ -27,7 +27,7 @@ class TableMoment:
 
     @property
     def client(self) -> MetaClient:
-        """What planners, writers and services work with: properties, timeline and files of this moment."""
+        """Properties, timeline and files of this moment, for planners, writers and services."""
         return self._client
 
     @property

@@ -1,4 +1,4 @@
-"""What the services of ``HudiTable`` report."""
+"""Reports of the services of ``HudiTable``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class ServiceReport(Generic[_Result]):
-    """What a table service came to.
+    """The result of a table service.
 
     Attributes:
         result: what the service did; the method says which type it is of.

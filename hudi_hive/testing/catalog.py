@@ -100,10 +100,10 @@ class FakeTables:
         return sorted(name for name in self._databases if fits(name, pattern))
 
     def get_database(self, name: str) -> Database:
-        found = self._databases.get(name.lower())
-        if found is None:
+        database = self._databases.get(name.lower())
+        if database is None:
             raise t.NoSuchObjectException(message=name)
-        return found
+        return database
 
     def create_database(self, database: Database) -> None:
         name = database.name.lower()
@@ -268,10 +268,10 @@ class FakeTables:
         """Called when a table is changed; subclasses update its partitions."""
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:
-        found = self.find_table(dbname, name)
+        table = self.find_table(dbname, name)
         assert not deleteData, "no client of ours may ask for data to be deleted"
-        del self._tables[found.dbName, found.tableName]
-        self._table_dropped(found)
+        del self._tables[table.dbName, table.tableName]
+        self._table_dropped(table)
 
     def _table_dropped(self, table: Table) -> None:
         """Called when a table is dropped; subclasses drop its partitions."""
@@ -294,9 +294,9 @@ def _check_expected(old: Table, new: Table, properties: Mapping[str, str]) -> No
         return
     if (new.parameters or {}).get(key) is None:
         raise t.MetaException(message=f"New value for expected key {key} is not set")
-    found = (old.parameters or {}).get(key)
-    if found != value:
+    current = (old.parameters or {}).get(key)
+    if current != value:
         raise t.MetaException(
-            message=f"The table has been modified. The parameter value for key '{key}' is '{found}'. "
+            message=f"The table has been modified. The parameter value for key '{key}' is '{current}'. "
             f"The expected was value was '{value}'"
         )

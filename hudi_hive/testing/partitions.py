@@ -53,26 +53,26 @@ class FakeCatalog(FakeTables, FakeTransactions):
         return names[:max_parts] if max_parts > 0 else names
 
     def get_partition_names_ps(self, db_name: str, tbl_name: str, part_vals: list[str], max_parts: int) -> list[str]:
-        wanted = list(enumerate(part_vals))
+        numbered_values = list(enumerate(part_vals))
         names = [
             name
             for name, partition in self._of(self.find_table(db_name, tbl_name)).items()
-            if all(value in ("", partition.values[index]) for index, value in wanted)
+            if all(value in ("", partition.values[index]) for index, value in numbered_values)
         ]
         return names[:max_parts] if max_parts > 0 else names
 
     def get_partition(self, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
         table = self.find_table(db_name, tbl_name)
-        found = self._of(table).get(self._name(table, part_vals))
-        if found is None:
+        partition = self._of(table).get(self._name(table, part_vals))
+        if partition is None:
             raise t.NoSuchObjectException(message=f"partition values=[{', '.join(part_vals)}]")
-        return found
+        return partition
 
     def get_partition_by_name(self, db_name: str, tbl_name: str, part_name: str) -> Partition:
-        found = self._of(self.find_table(db_name, tbl_name)).get(part_name)
-        if found is None:
+        partition = self._of(self.find_table(db_name, tbl_name)).get(part_name)
+        if partition is None:
             raise t.NoSuchObjectException(message=f"partition name={part_name}")
-        return found
+        return partition
 
     def get_partitions(self, db_name: str, tbl_name: str, max_parts: int) -> list[Partition]:
         found = list(self._of(self.find_table(db_name, tbl_name)).values())

@@ -149,10 +149,10 @@ class FakeTransactions:
     def get_open_txns_info(self) -> t.GetOpenTxnsInfoResponse:
         """The open and aborted transactions with their owners."""
         infos = []
-        for number, found in self._transactions.items():
-            if found.state is not _State.COMMITTED:
-                state = t.TxnState.OPEN if found.state is _State.OPEN else t.TxnState.ABORTED
-                who = found.request
+        for number, transaction in self._transactions.items():
+            if transaction.state is not _State.COMMITTED:
+                state = t.TxnState.OPEN if transaction.state is _State.OPEN else t.TxnState.ABORTED
+                who = transaction.request
                 infos.append(t.TxnInfo(number, state, who.user, who.hostname, who.agentInfo))
         return t.GetOpenTxnsInfoResponse(len(self._transactions), infos)
 
@@ -168,12 +168,12 @@ class FakeTransactions:
         return self._transactions[number]
 
     def _open(self, number: int) -> _Transaction:
-        found = self._transaction(number)
-        if found.state is _State.ABORTED:
+        transaction = self._transaction(number)
+        if transaction.state is _State.ABORTED:
             raise t.TxnAbortedException(message=f"Transaction txnid:{number} already aborted")
-        if found.state is _State.COMMITTED:
+        if transaction.state is _State.COMMITTED:
             raise t.NoSuchTxnException(message=f"Transaction txnid:{number} is already committed.")
-        return found
+        return transaction
 
     def _end(self, number: int, state: _State) -> None:
         found = self._transactions[number]

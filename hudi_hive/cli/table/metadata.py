@@ -77,7 +77,7 @@ def delete(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 @click.option("--on/--off", "on", required=True, help="Whether readers shall use the metadata table.")
 @with_output
 def set_(target: ServiceTarget, on: bool, output: Output) -> None:
-    """Switch the metadata table on (made where it is missing) or off (deleted: nobody may read it stale)."""
+    """Switch the metadata table on (made where it is missing) or off (deleted, lest it gets outdated)."""
     change = target.open("metadata table").metadata.set(on)
     if on:
         _show_created(change, output)

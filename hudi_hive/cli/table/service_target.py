@@ -1,4 +1,4 @@
-"""What the commands of table services share: the table, Hudi's options, and threads with a progress bar."""
+"""The common parts of the commands of table services: the table, Hudi's options, threads with a progress bar."""
 
 from __future__ import annotations
 

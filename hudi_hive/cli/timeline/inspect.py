@@ -18,7 +18,7 @@ from hudi_hive.table import MetaClient
 @storage_options
 @with_output
 def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
-    """What a table is: version, type, keys, partitions, last commit."""
+    """Show a table's version, type, keys, partitions and last commit."""
     client = open_client(path, storage_option)
     config, timeline = client.config, client.timeline
     last = timeline.last_completed_write()

@@ -111,10 +111,10 @@ def _read_long(stream: io.BytesIO) -> int:
 
 
 def _read_exactly(stream: io.BytesIO, length: int) -> bytes:
-    found = stream.read(length) if length >= 0 else b""
-    if len(found) != length:
+    data = stream.read(length) if length >= 0 else b""
+    if len(data) != length:
         raise EOFError(f"{length} bytes are due")
-    return found
+    return data
 
 
 def _read_header(stream: io.BytesIO) -> dict[str, bytes]:

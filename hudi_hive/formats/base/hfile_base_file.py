@@ -49,7 +49,7 @@ class HFileBaseFile(OpenBaseFile):
 
     @property
     def writer(self) -> str:
-        """What wrote the file, as its footer says; empty where it does not."""
+        """The name of the program that wrote the file, from its footer; empty without one."""
         return ""
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:

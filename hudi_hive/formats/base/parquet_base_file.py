@@ -85,7 +85,7 @@ class ParquetBaseFile(OpenBaseFile):
 
     @property
     def writer(self) -> str:
-        """What wrote the file, as its footer says; empty where it does not."""
+        """The name of the program that wrote the file, from its footer; empty without one."""
         return str(self._metadata.created_by or "")
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:

@@ -271,20 +271,20 @@ def _multiple(wrapped: pa.StructArray, block: LogBlock) -> pa.Array:
 def _without_default(wrapped: pa.StructArray) -> pa.Array:
     """True where a record has a single ordering value that is not the int 0, else null."""
     values = _values(wrapped)
-    found = pa.nulls(len(wrapped), pa.bool_())
+    is_default = pa.nulls(len(wrapped), pa.bool_())
     for member, array in values.items():
         there = pc.not_equal(array, 0) if member == 1 else pc.is_valid(array)
-        found = pc.if_else(pc.fill_null(there, False), True, found)
-    return found
+        is_default = pc.if_else(pc.fill_null(there, False), True, is_default)
+    return is_default
 
 
 def _values(wrapped: pa.StructArray) -> dict[int, pa.Array]:
     """The values in their Arrow types by index of the union's member, for the members that occur."""
-    found: dict[int, pa.Array] = {}
+    arrays: dict[int, pa.Array] = {}
     for number, (member, arrow) in enumerate(zip(_members(wrapped), _TYPES, strict=False)):
         if _any(member) and not (number == _ARRAY_MEMBER and "wrappedValues" in {field.name for field in member.type}):
-            found[number] = member.flatten()[0].cast(arrow)
-    return found
+            arrays[number] = member.flatten()[0].cast(arrow)
+    return arrays
 
 
 def _one_type(arrays: list[pa.Array], length: int, block: LogBlock) -> pa.Array:

@@ -47,10 +47,10 @@ def stripe_ranges(
             which ranges are wanted; a file's column of another kind is left out.
     """
     try:
-        found = _read(stream)
-        if found is None:
+        tail = _read(stream)
+        if tail is None:
             return {}
-        types, rows, stripes = found
+        types, rows, stripes = tail
         if any(len(stripe) != len(types) for stripe in stripes) or len(stripes) != len(rows):
             return {}
         result = {}

@@ -173,11 +173,11 @@ class ConstantColumns:
         bounds = [0, *accumulate(map(len, parts))]
         parts_out = [self._begin(data)]
         start, end = len(parts_out[0]), len(data)
-        found: list[tuple[int, int, int]] = []
+        runs: list[tuple[int, int, int]] = []
         while end > start:
-            found.append((*self._last_stripe(data, bounds, end), end))
-            end = found[-1][0]
-        parts_out.extend(self._stripe(data[first:last], footer - first) for first, footer, last in reversed(found))
+            runs.append((*self._last_stripe(data, bounds, end), end))
+            end = runs[-1][0]
+        parts_out.extend(self._stripe(data[first:last], footer - first) for first, footer, last in reversed(runs))
         return b"".join(parts_out)
 
     def finish(self, parts: Sequence[bytes]) -> bytes:

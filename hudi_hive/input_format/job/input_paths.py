@@ -182,12 +182,12 @@ def classify(
     check_job(conf)
     names = incremental_names(conf)
     listing = listing_of_job(conf)
-    found = expand(paths, stores)
-    bases = _find_bases(found, stores)
+    expanded = expand(paths, stores)
+    bases = _find_bases(expanded, stores)
     by_table: dict[tuple[str, str], list[InputPath]] = {}
     spelled: dict[tuple[str, str], HadoopPath] = {}
     plain: list[InputPath] = []
-    for item, base in zip(found, bases, strict=True):
+    for item, base in zip(expanded, bases, strict=True):
         if base is None:
             if not item.hidden:
                 plain.append(InputPath(item.path, item.path.key, not item.is_dir, item.size, item.mtime_ms))
@@ -268,12 +268,12 @@ def _parent(key: str) -> str | None:
 
 def _check_names(conf: Mapping[str, str], names: list[str], tables: list[TableInputs]) -> None:
     """Refuse keys that name no table: Hudi ignores them and answers with today's snapshot."""
-    known = {qualified_name(conf, table.client.config) for table in tables}
+    table_names = {qualified_name(conf, table.client.config) for table in tables}
     for name in names:
-        if name not in known:
+        if name not in table_names:
             raise InvalidOptionError(
                 f"{jobs.CONSUME_MODE.of_table(name)} names no table among the input paths",
-                remedy="tables here: " + (", ".join(sorted(known)) or "none") + "; names are case-sensitive",
+                remedy="tables here: " + (", ".join(sorted(table_names)) or "none") + "; names are case-sensitive",
             )
     bare = {table.name for table in tables}
     for key, name in time_travel_names(conf):

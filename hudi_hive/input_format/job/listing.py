@@ -46,7 +46,7 @@ def list_partitions(table: TableInputs) -> pa.Table:
 
 
 def listed_by(table: TableInputs) -> str:
-    """Where :func:`list_partitions` learns files from, and why, when it is not the metadata table."""
+    """The source of the files of :func:`list_partitions`, and the reason when it is not the metadata table."""
     if table.options.pending_commits:
         return "directory listing (consume.pending.commits=true)"
     return table.client.lister.source

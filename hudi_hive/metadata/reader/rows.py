@@ -64,7 +64,7 @@ def row_partitions(table: MetadataTable) -> list[str]:
 
 
 def row_schema(table: MetadataTable) -> pa.Schema:
-    """Columns of the rows: ``key``, ``type``, and a struct or map for each kind of record that the schema knows.
+    """Columns of the rows: ``key``, ``type``, and a struct or map for each kind of record in the schema.
 
     Raises:
         CorruptFileError: the records of the ``files`` partition have no schema.

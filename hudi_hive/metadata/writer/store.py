@@ -288,7 +288,7 @@ class MetadataStore:
         return sorted(folder for folder in folders if not folder.startswith("."))
 
     def pending(self) -> list[Instant]:
-        """Pending delta commits, oldest first: whoever holds the table's lock finds those of dead writers alone."""
+        """Pending delta commits, oldest first; under the table's lock they are those of dead writers."""
         return [i for i in self.client.timeline.instants if i.state is not State.COMPLETED and i.action == DELTA_COMMIT]
 
 

@@ -1,4 +1,4 @@
-"""What all calls of the client share: the pool, the threads for batches, the counters."""
+"""The common parts of all calls of the client: the pool, the threads for batches, the counters."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class HiveMetastore(PartitionCalls):
             yield from tables
 
     def fields(self, database: str, table: str) -> list[FieldSchema]:
-        """Columns of a table without its partition keys, as its SerDe tells them."""
+        """Columns of a table without its partition keys, by its SerDe."""
         return list(self.call("get_fields", database, table, about=f"table {database}.{table}"))
 
     def schema(self, database: str, table: str) -> list[FieldSchema]:

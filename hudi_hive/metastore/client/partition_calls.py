@@ -136,11 +136,11 @@ class PartitionCalls(BaseClient):
 
         def fetch(part: Sequence[str]) -> list[Partition]:
             try:
-                found = self.call("get_partitions_by_names", database, table, list(part), about=about)
+                partitions = self.call("get_partitions_by_names", database, table, list(part), about=about)
             except InvalidOperationError:
                 self.table(database, table)  # What metastore 4 says of a missing table; this says it plainly.
                 raise
-            return _in_order(found, part)
+            return _in_order(partitions, part)
 
         yield from self.read_batches(names, fetch, batch)
 

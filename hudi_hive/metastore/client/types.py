@@ -1,4 +1,4 @@
-"""The metastore's own objects, typed: what the client takes and gives.
+"""The metastore's own objects, typed, which the client takes and returns.
 
 They are the structs of the wire, so reading thousands of partitions makes no second copy. Fields have the metastore's
 names (``tableName``, ``sd.cols``); all constructor arguments are keywords that may be left out.

@@ -21,7 +21,7 @@ _SASL_FIELDS = ("sasl", "principal", "user", "password_file")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one metastore listens."""
+    """The address of one metastore: host, port, and how to log in."""
 
     host: str
     port: int

@@ -211,7 +211,7 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """What the C decoder reads from."""
+        """The buffer that Thrift's C decoder reads from."""
         return self._incoming
 
     def cstringio_refill(self, prefix: bytes, size: int) -> BytesIO:

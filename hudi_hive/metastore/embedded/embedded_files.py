@@ -1,4 +1,4 @@
-"""What lies in an embedded metastore's folder, and how its Java process is set up."""
+"""The files in an embedded metastore's folder, and the configuration of its Java process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def log_options(directory: Path) -> tuple[str, ...]:
 
 
 def write(directory: Path, properties: Mapping[str, str]) -> None:
-    """Write the configuration and make the folders, for nobody's eyes but the owner's.
+    """Write the configuration and make the folders, readable by their owner alone.
 
     Args:
         directory: the metastore's folder.
@@ -113,9 +113,9 @@ def last_error(directory: Path) -> str | None:
             text = (directory / name).read_text(encoding="utf-8", errors="replace")[-200_000:]
         except OSError:
             continue
-        found: list[str] = re.findall(
+        errors: list[str] = re.findall(
             r"^(?:Caused by: |ERROR |Error: |Exception in thread \S+ )(.+)$", text, re.MULTILINE
         )
-        if found:
-            return found[-1].strip()[:300]
+        if errors:
+            return errors[-1].strip()[:300]
     return None

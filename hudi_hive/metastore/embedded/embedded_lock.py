@@ -94,7 +94,7 @@ class WarehouseLock:
 
 @dataclass(frozen=True, slots=True)
 class RunningMetastore:
-    """An embedded metastore that somebody runs: process ids of its starter and of its server, and its URI."""
+    """A running embedded metastore: process ids of its starter and of its server, and its URI."""
 
     starter: int
     server: int
@@ -102,7 +102,7 @@ class RunningMetastore:
 
 
 def find_running(directory: Path) -> RunningMetastore | None:
-    """Who runs an embedded metastore on a folder, or None: nobody, or one that is not ready yet."""
+    """Find the embedded metastore that runs on a folder; None if none runs, or it is not ready yet."""
     try:
         descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CLOEXEC)
     except OSError:

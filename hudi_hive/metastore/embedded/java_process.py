@@ -1,4 +1,4 @@
-"""A Java process that tells how far it is, and leaves when its input ends: what our servers have in common.
+"""A Java process that reports its progress and ends when its input ends, for all servers that we start.
 
 It prints ``stage TEXT``, then ``ready PORT`` or ``failed TEXT`` on standard output; the end of its standard input is
 the order to leave.

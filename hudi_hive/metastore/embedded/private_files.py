@@ -1,4 +1,4 @@
-"""Files and folders that nobody but their owner can read, whatever the umask is: configurations may hold passwords."""
+"""Files and folders that their owner alone can read, whatever the umask is: configurations may hold passwords."""
 
 from __future__ import annotations
 

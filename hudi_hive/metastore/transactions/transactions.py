@@ -98,7 +98,7 @@ class TransactionClient:
 
     @property
     def generation(self) -> int:
-        """3 or 4: the metastore's major version, told by the calls that it has (asked once).
+        """3 or 4: the metastore's major version, by the calls that it has; looked up once.
 
         Raises:
             MethodNotSupportedError: it is older than 3.1.

@@ -169,11 +169,11 @@ class OpenAcidFile:
         return [stripe for stripe in every if may_match[stripe]]
 
     def _stripes(self, names: Sequence[str], stripes: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
-        wanted = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
+        selected = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
         for stripe in range(self._orc.nstripes) if stripes is None else stripes:
             self._counters.add("stripes")
             with decoding(self.uri):
-                batch = self._read_stripe(stripe, wanted)
+                batch = self._read_stripe(stripe, selected)
                 batch.validate(full=True)
             yield batch
 

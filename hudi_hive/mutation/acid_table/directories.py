@@ -98,12 +98,12 @@ class PartitionState:
                 files deletes by writer, and all go with each.
         """
         numbers = sorted({file.bucket for file in self.data_files})
-        kept = set() if bucketed else {directory.name for directory in self.delete_deltas}
+        unbucketed = set() if bucketed else {directory.name for directory in self.delete_deltas}
         return tuple(
             replace(
                 self,
                 files={
-                    name: tuple(file for file in files if name in kept or file.bucket == number)
+                    name: tuple(file for file in files if name in unbucketed or file.bucket == number)
                     for name, files in self.files.items()
                 },
             )

@@ -213,12 +213,10 @@ class AcidReader:
         read = {*output.names, *bound.columns}
         fields = [field for field in self.table.row_schema if field.name in read]
         row_filter = None if bound.is_trivial else bound
-        wanted = PartitionScan(self._write_ids, fields, self._kinds, output, row_filter, self._threads)
+        scan = PartitionScan(self._write_ids, fields, self._kinds, output, row_filter, self._threads)
         listings = in_order(
             (
-                partial(
-                    self._open, partition, {name: values.column(name)[index] for name in values.column_names}, wanted
-                )
+                partial(self._open, partition, {name: values.column(name)[index] for name in values.column_names}, scan)
                 for index, partition in enumerate(partitions)
             ),
             self._threads,

@@ -1,4 +1,4 @@
-"""What transactions over Hive ACID tables and over Hudi tables share."""
+"""Common parts of transactions over Hive ACID tables and over Hudi tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into a plan and comes out of it: queries, options of reads, scan plans and partitions."""
+"""Inputs and outputs of planning: queries, options of reads, scan plans and partitions."""
 
 from __future__ import annotations
 

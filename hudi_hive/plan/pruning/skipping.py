@@ -115,12 +115,12 @@ def prune(
         if not metadata.has(index) or not slices.num_rows:
             return
         try:
-            kept = slices.filter(pa.array(_verdict(keep, slices, context), pa.bool_()))
+            remaining = slices.filter(pa.array(_verdict(keep, slices, context), pa.bool_()))
         except HudiHiveError as error:
             _log.warning("the %s prune nothing: %s", name, error)
             return
-        steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(kept)))
-        slices = kept
+        steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(remaining)))
+        slices = remaining
 
     if named and context.newest:  # older rows may lie outside of the bounds of a partition
         step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, named))

@@ -96,7 +96,7 @@ def ranges_by_version(
     files: pa.Table,
     partitions: Sequence[str] | None,
 ) -> pa.Table:
-    """Statistics of a column of the query, as :meth:`MetadataTable.column_ranges` gives them.
+    """Statistics of a column of the query, in the form of :meth:`MetadataTable.column_ranges`.
 
     Args:
         client: the table.

@@ -89,7 +89,7 @@ class Narrowing:
     def splits(self, table: pa.Table) -> pa.Table:
         """Drop the splits that the filter excludes by now."""
         partitions = pc.unique(table.column("partition"))
-        kept = self.partitions(partitions.to_pylist())
-        if len(kept) == len(partitions):
+        remaining = self.partitions(partitions.to_pylist())
+        if len(remaining) == len(partitions):
             return table
-        return table.filter(pc.is_in(table.column("partition"), value_set=pa.array(kept, pa.string())))
+        return table.filter(pc.is_in(table.column("partition"), value_set=pa.array(remaining, pa.string())))

@@ -282,11 +282,11 @@ class _State:
     def _list(self) -> None:
         """Second stage: plans."""
         while (batch := self._next(self._batches, "_sources")) is not None:
-            kept = self.dynamic.partitions(batch)
-            plan = self.dynamic.plan(self._planner.plan(kept)) if kept else None
+            partitions = self.dynamic.partitions(batch)
+            plan = self.dynamic.plan(self._planner.plan(partitions)) if partitions else None
             with self._changed:
-                self._counts["pruned"] += len(batch) - len(kept)
-                self._counts["listed"] += len(kept)
+                self._counts["pruned"] += len(batch) - len(partitions)
+                self._counts["listed"] += len(partitions)
                 if plan is None or not plan.slices.num_rows:
                     continue
                 self._changed.wait_for(lambda: self._stopped or len(self._plans) < self._max_batches)

@@ -264,12 +264,12 @@ def _pieces(
     its middle falls when all the file's row groups are laid end to end.
     """
     place = pc.index_in(row_groups.column("path").combine_chunks(), value_set=paths.take(pa.array(cut)))
-    known = pc.is_valid(place).to_numpy(zero_copy_only=False)
-    if not known.any():
+    has_block = pc.is_valid(place).to_numpy(zero_copy_only=False)
+    if not has_block.any():
         return None
     owner = cut[place.drop_null().to_numpy()]
-    start = row_groups.column("start").to_numpy()[known]
-    size = np.maximum(row_groups.column("size").to_numpy()[known], 0)
+    start = row_groups.column("start").to_numpy()[has_block]
+    size = np.maximum(row_groups.column("size").to_numpy()[has_block], 0)
     middle = start + size // 2  # as readers have it
     order = np.lexsort((middle, owner))
     owner, start, size, middle = owner[order], start[order], size[order], middle[order]

@@ -135,11 +135,11 @@ class _Turn:
         fields, mapping, names = self._fields, self._reconciler.mapping, list[str]()
         kind = column.type
         for level, name in enumerate(column.path):
-            found = source_field(fields, name, mapping, ".".join(column.path[: level + 1]), self._reconciler.path)
-            if found is None:
+            source = source_field(fields, name, mapping, ".".join(column.path[: level + 1]), self._reconciler.path)
+            if source is None:
                 return _Place(None, column.type)
-            names.append(found.name)
-            kind, mapping = found.type, mapping.below(name)
+            names.append(source.name)
+            kind, mapping = source.type, mapping.below(name)
             if level + 1 < len(column.path):
                 if not pa.types.is_struct(kind):
                     return None

@@ -76,11 +76,13 @@ class Reconciler:
         self._steps: list[tuple[str | None, Convert | None]] = []
         fields = list(file_schema)
         types = _Types(promotion, path)
-        for wanted in target:
-            source = source_field(fields, wanted.name, mapping, wanted.name, path)
+        for target_field in target:
+            source = source_field(fields, target_field.name, mapping, target_field.name, path)
             convert = None
             if source is not None:
-                convert = types.conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name)
+                convert = types.conversion(
+                    source.type, target_field.type, mapping.below(target_field.name), target_field.name
+                )
             self._steps.append((None if source is None else source.name, convert))
 
     def for_file(self, path: str | None) -> Reconciler:
@@ -155,11 +157,11 @@ def source_field(
             return None
         name = renamed
     exact = [field for field in fields if field.name == name]
-    found = exact or [field for field in fields if field.name.lower() == name.lower()]
-    if len(found) > 1:
-        names = ", ".join(repr(field.name) for field in found)
+    matches = exact or [field for field in fields if field.name.lower() == name.lower()]
+    if len(matches) > 1:
+        names = ", ".join(repr(field.name) for field in matches)
         raise SchemaError(f"column {column!r} could be any of {names} in the file", path=path)
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,10 @@ def _ranks_of(column: pa.Array) -> Ints:
     if 0 < column.null_count < len(column):
         raise _null_among(column.type)
     try:
-        found = pc.rank(column, tiebreaker="dense")
+        ranks = pc.rank(column, tiebreaker="dense")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise UnsupportedTableError(f"records cannot be ordered by values of type {column.type}") from error
-    return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
+    return np.asarray(ranks.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def not_less(left: Sequence[pa.Array], right: Sequence[pa.Array], rows: int) -> Flags:

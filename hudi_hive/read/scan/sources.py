@@ -91,12 +91,14 @@ def shown_schema(schema: Mapping[str, Any], mapping: ColumnMapping) -> Mapping[s
 
 def source_names(evolved: EvolvedSchema | None, names: Sequence[str]) -> list[str]:
     """All names that columns have or had, the current ones first."""
-    found = dict.fromkeys(names)
+    sources = dict.fromkeys(names)
     for version in evolved.versions if evolved is not None else ():
         before = {item.id: item.name for item in version.fields}
         assert evolved is not None
-        found.update(dict.fromkeys(before[f.id] for f in evolved.query.fields if f.name in found and f.id in before))
-    return list(found)
+        sources.update(
+            dict.fromkeys(before[f.id] for f in evolved.query.fields if f.name in sources and f.id in before)
+        )
+    return list(sources)
 
 
 def _mapping_of_version(evolved: EvolvedSchema, written: InternalSchema | None) -> ColumnMapping | None:

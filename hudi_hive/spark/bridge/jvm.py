@@ -99,17 +99,17 @@ class Jvm:
             name: of the class.
             arguments: of its one constructor.
         """
-        given = self.view.java.util.ArrayList()  # takes functions of Python, too
+        java_arguments = self.view.java.util.ArrayList()  # takes functions of Python, too
         for argument in arguments:
-            given.add(argument)
-        return self._compiled(name).getConstructors()[0].newInstance(given.toArray())
+            java_arguments.add(argument)
+        return self._compiled(name).getConstructors()[0].newInstance(java_arguments.toArray())
 
     def _compiled(self, name: str) -> JavaValue:
         with _compiling:  # py4j takes methods of another class of this name for those of the one that it saw first
-            known = _compiled.setdefault(self.gateway, {})
-            if name not in known:
-                known[name] = self.cooked(name, java_source(name)).getClassLoader().loadClass(name)
-            return known[name]
+            compiled = _compiled.setdefault(self.gateway, {})
+            if name not in compiled:
+                compiled[name] = self.cooked(name, java_source(name)).getClassLoader().loadClass(name)
+            return compiled[name]
 
     def cooked(self, name: str, source: str, parent: JavaValue | None = None) -> JavaValue:
         """A compiler that holds the classes of Java source text: Janino, which comes with Spark; for the driver.
@@ -311,7 +311,7 @@ class Function2(JavaProxy):
 
 
 class Rewrite(JavaProxy):
-    """``scala.PartialFunction`` for tree transforms: the function gives the new node, or None to leave a node alone."""
+    """``scala.PartialFunction`` for tree transforms: the function returns the new node, or None to keep it."""
 
     label = "hudi_hive.Rewrite"
 
@@ -330,7 +330,7 @@ class Rewrite(JavaProxy):
 
     @to_java
     def applyOrElse(self, node: JavaValue, default: JavaValue) -> JavaValue:
-        """The new node, or what ``default`` gives."""
+        """The new node, or the result of ``default``."""
         result = self._function(node)
         return default.apply(node) if result is None else result
 

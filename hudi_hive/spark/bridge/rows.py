@@ -103,7 +103,7 @@ class RowBuilder:
 
 
 def strictly(action: Callable[[], Any], columns: StructType) -> Any:  # noqa: ANN401
-    """What an action of the JVM gives that casts texts in partition paths to the types of partition columns.
+    """Run an action of the JVM that casts texts in partition paths to the types of partition columns.
 
     Raises:
         PartitionValueError: a text cannot be cast.

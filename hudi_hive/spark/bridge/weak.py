@@ -33,7 +33,7 @@ class Weak:
         instance.__dict__[self._name] = JavaClass(_REFERENCE, gateway._gateway_client)(value)
 
     def __get__(self, instance: Any, owner: type | None = None) -> JavaValue:  # noqa: ANN401
-        found = instance.__dict__[self._name].get()
-        if found is None:
+        referent = instance.__dict__[self._name].get()
+        if referent is None:
             raise SparkError("the Spark session of this query is gone", remedy="keep the session while it is used")
-        return found
+        return referent

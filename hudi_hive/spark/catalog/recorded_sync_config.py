@@ -89,10 +89,10 @@ def _entries(metastore: HiveMetastore, database: str, name: str, table: Table) -
     cut = name[:-3] if name.endswith(_SUFFIXES) else name
     for base in dict.fromkeys((cut, name)):
         names = (base, *(base + suffix for suffix in _SUFFIXES))
-        found = [_of_same_table(metastore.find_table(database, other), table) for other in names]
+        tables = [_of_same_table(metastore.find_table(database, other), table) for other in names]
         # Under a name that ends so by itself there is no entry with the suffix, or without it.
-        if any(item is not None and item.tableName == name for item in found) and (base == name or any(found[1:])):
-            plain, read_optimised, realtime = found
+        if any(item is not None and item.tableName == name for item in tables) and (base == name or any(tables[1:])):
+            plain, read_optimised, realtime = tables
             return _Entries(base, plain, read_optimised, realtime)
     raise AssertionError(name)
 

@@ -97,11 +97,11 @@ def mutate_hudi(
             "a mutation takes either changes by key or records with operations",
             remedy="give on=[…], or operation='name of the column'",
         )
-    base, given = os.fspath(path), dict(options or {})
+    base, texts = os.fspath(path), dict(options or {})
     executor = SparkExecutor(frame.sparkSession.sparkContext)
-    sync = SyncAfterWrite.from_write_config(WriteConfig.of(given, MetaClient.load(base).config), base)
+    sync = SyncAfterWrite.from_write_config(WriteConfig.of(texts, MetaClient.load(base).config), base)
     follow = None if sync is None else sync.run
-    with HudiMutatorClient(base, given, executor=executor, on_commit=follow) as client:
+    with HudiMutatorClient(base, texts, executor=executor, on_commit=follow) as client:
         transaction = client.new_transaction().begin()
         table = transaction.table()
 

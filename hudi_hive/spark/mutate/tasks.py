@@ -249,10 +249,10 @@ class MergePairs:
         for key, (values, complete) in self.sought.items():
             column = changes.column(key)
             if complete:
-                known = pc.is_in(column, value_set=values)
+                is_operation = pc.is_in(column, value_set=values)
             else:
-                known = pc.and_(pc.greater_equal(column, values[0]), pc.less_equal(column, values[1]))
-            others = column.filter(pc.and_not(pc.is_valid(column), known))
+                is_operation = pc.and_(pc.greater_equal(column, values[0]), pc.less_equal(column, values[1]))
+            others = column.filter(pc.and_not(pc.is_valid(column), is_operation))
             if len(others):
                 raise MutationError(
                     f"changes came with {key} {others[0].as_py()!r} when they were computed again, and without before",

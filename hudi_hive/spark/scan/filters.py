@@ -117,10 +117,10 @@ def _exactly(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Syntax
     kind, children = node["kind"], node["children"]
     if kind in ("And", "Or", "Not"):
         parts = tuple(_exactly(child, columns) for child in children)
-        known = tuple(part for part in parts if part is not None)
-        if len(known) < len(parts):
+        translated = tuple(part for part in parts if part is not None)
+        if len(translated) < len(parts):
             return None
-        return Negation(known[0]) if kind == "Not" else (AllOf if kind == "And" else AnyOf)(known)
+        return Negation(translated[0]) if kind == "Not" else (AllOf if kind == "And" else AnyOf)(translated)
     if kind in ("IsNull", "IsNotNull"):
         name = _column(children[0], columns)
         if name is None:
@@ -163,11 +163,11 @@ def _column(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Name | 
 
 
 def _literal(node: Mapping[str, Any]) -> Value | None:
-    known = _TYPES.get(str(node.get("dataType"))) if node["kind"] == "Literal" else None
+    literal_type = _TYPES.get(str(node.get("dataType"))) if node["kind"] == "Literal" else None
     text = node.get("value")
-    if known is None or not isinstance(text, str):
+    if literal_type is None or not isinstance(text, str):
         return None
     try:
-        return Value(known[1](text), text)
+        return Value(literal_type[1](text), text)
     except ValueError:
         return None

@@ -102,7 +102,7 @@ class PlanLog:
         self._records.append(record)
 
     def records(self) -> list[PlannedScan]:
-        """All that are kept."""
+        """The newest scans, oldest first."""
         return list(self._records)
 
 
@@ -113,7 +113,7 @@ class Answering(Protocol):
         """Answer a listing request of ``Relations.java``."""
 
     def toString(self) -> str:
-        """Two with the same text list the same files."""
+        """A text that two indexes share when they list the same files."""
 
 
 class HudiFileIndex(JavaProxy):
@@ -207,7 +207,7 @@ class HudiFileIndex(JavaProxy):
 
     @to_java
     def get(self) -> str:
-        """What was listed last, a line each; the face knows, if anything was."""
+        """Describe the scans that were listed last, a line for each."""
         return self._described([])
 
     class Java:

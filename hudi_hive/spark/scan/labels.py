@@ -92,10 +92,10 @@ class FileLabels:
             cached = dict(self._schemas)
         left = [row for row in firsts.to_pylist() if row["base_instant"] not in cached]
         read = list_concurrently(storage, lambda path: _schema(storage, path), [row["path_min"] for row in left])
-        found = {row["base_instant"]: schema for row, schema in zip(left, read, strict=True)}
+        schemas = {row["base_instant"]: schema for row, schema in zip(left, read, strict=True)}
         with self._lock:
-            self._schemas |= found
-        return cached | found
+            self._schemas |= schemas
+        return cached | schemas
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:

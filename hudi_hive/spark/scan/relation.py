@@ -50,7 +50,7 @@ _FORMATS = {
 
 @dataclass(slots=True)
 class Environment:
-    """What all sessions of one Spark context share.
+    """The state that all sessions of one Spark context share.
 
     Attributes:
         jvm: the JVM.
@@ -67,7 +67,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a catalog says of a table.
+    """A table's name, columns and partition columns in a catalog.
 
     Attributes:
         name: ``db.table``.
@@ -124,7 +124,7 @@ def table_snapshot(
 
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:
-    """What Spark's scan of a snapshot shows; ``declared`` as for :func:`relation_plan`."""
+    """Make the scan of a snapshot: its columns and their sources; ``declared`` as for :func:`relation_plan`."""
     own = snapshot.columns
     columns = own if declared is None else _declared_columns(declared, own, snapshot)
     columns = _formatted_as_text(snapshot, columns)

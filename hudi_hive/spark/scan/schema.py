@@ -78,7 +78,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, StringType):
         return pa.string()
-    found = _ARROW.get(kind.typeName())
-    if found is None:
+    arrow = _ARROW.get(kind.typeName())
+    if arrow is None:
         raise SchemaError(f"no Arrow type is known for Spark's {kind.simpleString()}")
-    return found
+    return arrow

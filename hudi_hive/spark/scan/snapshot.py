@@ -1,4 +1,4 @@
-"""What one statement sees of one table: a meta client read at one moment, and the plans made with it."""
+"""One table for one statement: a meta client read at one moment, and the plans made with it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class TableSnapshot:
 
     @property
     def columns(self) -> StructType:
-        """The columns that the query shows, as :func:`spark_schema` tells them; not to be changed."""
+        """The columns that the query shows, in Spark's types (:func:`spark_schema`); not to be changed."""
         time = self.schema_time
         return self._answers.get(("columns", time), lambda: spark_schema(self.client, time))
 
@@ -210,7 +210,7 @@ class TableSnapshot:
         )
 
     def plan(self, partitions: Sequence[str] | None = None) -> ScanPlan:
-        """The plan of some partitions, or of all; made once for the partitions asked for last.
+        """The plan of some partitions, or of all; the last one is cached.
 
         Raises:
             HudiHiveError: whatever planning refuses.
@@ -229,7 +229,7 @@ class TableSnapshot:
 
     @property
     def has_indexes(self) -> bool:
-        """Whether the metadata table may tell which files hold rows that pass a filter."""
+        """Whether the metadata table has an index that leaves out files without rows that pass a filter."""
         indexes = set(self.client.config.metadata_partitions) - {"files"}
         return bool(indexes) and self.query.options.data_skipping
 

@@ -192,7 +192,7 @@ def _environment(spark: SparkSession) -> Environment:
     _java_session(spark)
     context = spark.sparkContext
     with _lock:
-        found = _environments.get(context)
-        if found is None:
-            found = _environments[context] = Environment(Jvm(context))
-        return found
+        environment = _environments.get(context)
+        if environment is None:
+            environment = _environments[context] = Environment(Jvm(context))
+        return environment

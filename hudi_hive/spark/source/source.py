@@ -55,11 +55,11 @@ def install_source(environment: Environment, session: JavaValue) -> None:
     Raises:
         SparkError: the class cannot be made with this version of Spark.
     """
-    found = _loaded_class(session)
-    if found is None:
+    loaded = _loaded_class(session)
+    if loaded is None:
         _add_classes(environment.jvm, session)
-        found = session.sharedState().jarClassLoader().loadClass(_CLASS)
-    found.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
+        loaded = session.sharedState().jarClassLoader().loadClass(_CLASS)
+    loaded.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
 
 
 def _loaded_class(session: JavaValue) -> JavaValue | None:
@@ -193,11 +193,11 @@ def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
     path's text of a partition value can be of any type.
     """
     own = snapshot.columns
-    known = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
-    known = dict.fromkeys(map(str.lower, META_FIELDS), "string") | known  # a sync declares them in any case
+    table_types = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
+    table_types = dict.fromkeys(map(str.lower, META_FIELDS), "string") | table_types  # a sync declares them in any case
     in_path = {name.lower() for name in snapshot.partition_fields}
     for field in schema.fields:
-        kind = known.get(field.name.lower())
+        kind = table_types.get(field.name.lower())
         if kind is None:
             raise UnknownColumnError(f"the table has no column {field.name}", path=snapshot.location)
         if kind != field.dataType.simpleString() and field.name.lower() not in in_path:
@@ -242,7 +242,7 @@ class _Indexes:
 
 
 class SourceIndex(JavaProxy):
-    """The file index of a relation that the data source gives: the table's own, behind a guard.
+    """The file index of the data source's relation: the table's own, which Spark cannot write into.
 
     Spark writes into a relation of files at INSERT, past Hudi's timeline, if it has one root path: this one has two.
 
@@ -284,14 +284,14 @@ class SourceIndex(JavaProxy):
 
 
 class MergedIndex(SourceIndex):
-    """That of slices of several kinds, which an optimiser rule splits: as a function it does what its index does."""
+    """A :class:`SourceIndex` of slices of several kinds, whose scan an optimiser rule splits (``scala.Function1``)."""
 
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
 
 
 class CommitsIndex(SourceIndex):
-    """That of an incremental query: an optimiser rule puts its index in its place, and the commits into a filter."""
+    """A :class:`SourceIndex` of an incremental query: an optimiser rule adds the filter of commit times."""
 
     @to_java
     def apply(self) -> JavaValue:

@@ -170,7 +170,7 @@ class Commits:
         )
 
     def end(self, last: str | None = None, *, limited: bool = True) -> str | None:
-        """Where the next batch ends: after as many writes as the limits allow, one at least.
+        """The end of the next batch: after as many writes as the limits allow, one at least.
 
         Table services bring no rows and do not count.
 

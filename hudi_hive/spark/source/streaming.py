@@ -83,11 +83,11 @@ class CommitSource(JavaProxy):
         with self._lock:
             if self._initial is None:
                 jvm = self._environment.jvm
-                kept = _read_initial(jvm, self._session, self._metadata_path)
-                if kept is None:
-                    kept = self._resolve_start()
-                    _write_initial(jvm, self._session, self._metadata_path, kept)
-                self._initial = kept
+                initial = _read_initial(jvm, self._session, self._metadata_path)
+                if initial is None:
+                    initial = self._resolve_start()
+                    _write_initial(jvm, self._session, self._metadata_path, initial)
+                self._initial = initial
             return self._initial
 
     def _resolve_start(self) -> StreamOffset:
@@ -141,7 +141,7 @@ class CommitSource(JavaProxy):
 
     @to_java
     def latestOffset(self, start: JavaValue | None, limit: JavaValue) -> JavaValue | None:
-        """Where the next batch ends; ``start`` when there is nothing new.
+        """The end of the next batch; ``start`` when there is nothing new.
 
         Raises:
             IncrementalRangeError: the commit of ``start`` is gone.

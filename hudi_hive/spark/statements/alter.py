@@ -71,7 +71,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a statement changes.
+    """The table that a statement changes.
 
     Attributes:
         name: how messages call it.
@@ -85,7 +85,7 @@ class Target:
 
 
 def changes_of(node: JavaValue, path: str) -> list[Change]:
-    """The changes that a parsed statement asks for.
+    """The schema changes of a parsed statement.
 
     Args:
         node: one of :data:`COLUMN_CHANGES` as Spark's parser gives it.
@@ -140,10 +140,10 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
     if target.entry is None:
         alter_schema(client, changes, options, lock=lock)
         return
-    given = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
-    uris, given = _metastore_of(hook, target, given)
+    sync_options = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
+    uris, sync_options = _metastore_of(hook, target, sync_options)
     with HiveMetastore(uris) as metastore:
-        config = sync_config(metastore, target.entry, client, given, hook.environment.storage_options or None)
+        config = sync_config(metastore, target.entry, client, sync_options, hook.environment.storage_options or None)
         if any(change.comments for change in changes):
             config = replace(config, sync_comment=True)
 

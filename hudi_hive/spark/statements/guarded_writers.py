@@ -76,12 +76,12 @@ def _guarded(
 def _guarded_save(original: Callable[..., Any], is_enabled: Callable[[SparkSession], Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(self: DataFrameWriter, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        given = inspect.signature(original).bind(self, *args, **kwargs).arguments
-        hook, name = is_enabled(self._spark), given["name"]
+        arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
+        hook, name = is_enabled(self._spark), arguments["name"]
         if hook is not None and isinstance(name, str):
             check_name(hook, name, "saveAsTable", WRITE_REMEDY)
             # The table would come to be below Spark's warehouse, in Spark's own form, before a row is written.
-            if str(given.get("format") or self._jwrite.source()).lower() in FORMATS:
+            if str(arguments.get("format") or self._jwrite.source()).lower() in FORMATS:
                 raise SparkError(f"saveAsTable makes no Hudi table {name}", remedy=_NEW_TABLE_REMEDY)
         return original(self, *args, **kwargs)
 
@@ -104,11 +104,11 @@ def _guarded_using(original: Callable[..., Any], is_enabled: Callable[[SparkSess
 def _guarded_create(original: Callable[..., Any], is_enabled: Callable[[SparkSession], Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(self: Catalog, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        given = inspect.signature(original).bind(self, *args, **kwargs).arguments
-        is_hudi = str(given.get("source")).lower() in FORMATS
+        arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
+        is_hudi = str(arguments.get("source")).lower() in FORMATS
         if is_hudi and is_enabled(self._sparkSession) is not None:
-            name = given["tableName"]
-            raise SparkError(f"createTable of the Hudi table {name}", path=given.get("path"), remedy=SYNC_REMEDY)
+            name = arguments["tableName"]
+            raise SparkError(f"createTable of the Hudi table {name}", path=arguments.get("path"), remedy=SYNC_REMEDY)
         return original(self, *args, **kwargs)
 
     call._hudi_hive = True  # type: ignore[attr-defined]

@@ -68,10 +68,10 @@ def _existing(snapshot: TableSnapshot) -> list[str]:
 
 def _specification(clause: JavaValue) -> dict[str, str]:
     """Column in lower case -> value of a ``PARTITION (…)`` clause."""
-    found = option(clause)
-    if found is None:
+    values = option(clause)
+    if values is None:
         return {}
-    pairs = [(item.productElement(0), item.productElement(1)) for item in scala_items(found.spec())]
+    pairs = [(item.productElement(0), item.productElement(1)) for item in scala_items(values.spec())]
     return {str(name).lower(): str(value) for name, value in pairs}
 
 

@@ -119,10 +119,10 @@ def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
     """
     if class_name(plan) not in COLUMN_CHANGES:
         return plan
-    found = _synced(hook, target_of(plan))
-    if found is None:
+    table = _synced(hook, target_of(plan))
+    if table is None:
         return plan
-    name, location = found
+    name, location = table
     parts = target_of(plan)
     by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
     entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
@@ -172,12 +172,12 @@ def _check_target(hook: SessionHook, node: JavaValue, what: str, remedy: str) ->
 
 
 def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) -> None:
-    found = _synced(hook, parts)
-    if found is None and parts and what in _ROW_CHANGES:
+    table = _synced(hook, parts)
+    if table is None and parts and what in _ROW_CHANGES:
         path = path_of_view(hook.environment.jvm, hook.session, parts)
-        found = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
-    if found is not None:
-        raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
+        table = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
+    if table is not None:
+        raise SparkError(f"{what} on {table[0]}", path=table[1], remedy=remedy)
 
 
 def _synced(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
@@ -204,12 +204,12 @@ def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
     """Without a format, the new table has that of the old one."""
     source = node.productElement(1)
     parts = target_of(source) if hasattr(source, "origin") else _identifier(source)
-    found = _synced(hook, parts)
+    table = _synced(hook, parts)
     provider = str(option(node.provider()) or "").lower()
-    if provider in FORMATS or (found is not None and not provider):
+    if provider in FORMATS or (table is not None and not provider):
         raise SparkError(
             "CREATE TABLE LIKE would make an entry of a Hudi table without the table",
-            path=None if found is None else found[1],
+            path=None if table is None else table[1],
             remedy="name another format (USING parquet), or use CREATE TABLE … USING parquet AS SELECT",
         )
 

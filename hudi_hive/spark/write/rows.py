@@ -112,7 +112,7 @@ class IncomingKeys:
             self._step(iter([pa.record_batch({})])).__next__()  # tells which columns are missing
 
     def prepared(self) -> DataFrame:
-        """Key and partition path of each record, once; the path is null where nothing tells it."""
+        """Key and partition path of each record, once; the path is null where the rows do not hold it."""
         keys = self._frame.mapInArrow(self._step, from_arrow_schema(RECORD_KEY_SCHEMA))
         return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
 

@@ -1,4 +1,4 @@
-"""What differs between a Hudi table and its entry in the metastore: partitions, columns, properties."""
+"""Differences between a Hudi table and its entry in the metastore: partitions, columns, properties."""
 
 from __future__ import annotations
 

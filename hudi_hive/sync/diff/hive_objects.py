@@ -79,11 +79,11 @@ def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = 
         stamp: what to stamp; None: nothing.
         replaced: the table that this one takes the place of: parameters and comments that users gave it live on.
     """
-    kept = {} if replaced is None else _user_parameters(replaced)
+    user_parameters = {} if replaced is None else _user_parameters(replaced)
     comments = (
         {} if replaced is None else {column.name: column.comment for column in existing_columns(replaced.sd.cols)}
     )
-    parameters = {**kept, **spec.table_parameters, **stamp_parameters(stamp)}
+    parameters = {**user_parameters, **spec.table_parameters, **stamp_parameters(stamp)}
     if not spec.managed:
         parameters["EXTERNAL"] = "TRUE"
     return Table(
@@ -168,23 +168,23 @@ def needs_serde(existing: Table, spec: TableSpec) -> bool:
     descriptor = existing.sd
     have = descriptor.serdeInfo.parameters or {}
     classes = (descriptor.inputFormat, descriptor.outputFormat, descriptor.serdeInfo.serializationLib)
-    wanted = (spec.classes.input_format, spec.classes.output_format, spec.classes.serde)
+    required = (spec.classes.input_format, spec.classes.output_format, spec.classes.serde)
     if _PATH in have and have[_PATH].startswith(("/", spec.base_path.partition("/")[0])):
         # Other tools write the base path as it was given to them, with slashes at its end or double ones.
         have = {**have, _PATH: absolute(have[_PATH])}
-    return classes != wanted or not serde_parameters(spec).items() <= have.items()
+    return classes != required or not serde_parameters(spec).items() <= have.items()
 
 
 def needs_buckets(existing: Table, spec: TableSpec) -> bool:
     """Whether the buckets differ from the spec, if it has any."""
     if spec.buckets is None:
         return False
-    have, wanted = existing.sd, StorageDescriptor()
-    _set_buckets(wanted, spec)
+    have, required = existing.sd, StorageDescriptor()
+    _set_buckets(required, spec)
     return (have.numBuckets, have.bucketCols or [], [(item.col, item.order) for item in have.sortCols or []]) != (
-        wanted.numBuckets,
-        wanted.bucketCols,
-        [(item.col, item.order) for item in wanted.sortCols],
+        required.numBuckets,
+        required.bucketCols,
+        [(item.col, item.order) for item in required.sortCols],
     )
 
 

@@ -68,7 +68,7 @@ class StepLog:
             )
 
     def steps(self) -> tuple[StepTime, ...]:
-        """What was measured so far."""
+        """The steps measured so far."""
         return tuple(self._times.values())
 
 

@@ -49,7 +49,7 @@ def spark_schema_json(fields: Sequence[StorageField], partition_fields: Sequence
 def spark_table_parameters(
     schema_json: str, partition_fields: Sequence[str], *, chunk_length: int, spark_version: str | None = None
 ) -> dict[str, str]:
-    """Table parameters by which Spark knows the table: provider, schema text in chunks, partition columns.
+    """Table parameters that Spark reads: provider, schema text in chunks, partition columns.
 
     Args:
         schema_json: text of ``spark_schema_json``.

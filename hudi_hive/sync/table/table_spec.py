@@ -44,7 +44,7 @@ _OLD = "com.uber.hoodie.hadoop."
 
 
 class View(Enum):
-    """What a metastore table shows of a Hudi table."""
+    """The kind of query that a metastore table answers: snapshot, read-optimised or real-time."""
 
     COPY_ON_WRITE = "copy-on-write"
     READ_OPTIMIZED = "read-optimized"

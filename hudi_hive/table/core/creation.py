@@ -82,7 +82,7 @@ _FURTHER_PREFIXES: Final = (HOODIE_KEYGEN_PREFIX, HOODIE_RECORD_MERGE_PROPERTY_P
 
 @dataclass(frozen=True, kw_only=True)
 class TableDefinition:
-    """What a new table is: the values of its ``hoodie.properties``.
+    """The definition of a new table: the values of its ``hoodie.properties``.
 
     Attributes:
         name: table name.

@@ -214,11 +214,11 @@ class MetaClient:
             and (instant.requested, instant.state) not in seen
         ]
         first = current.first_active()
-        kept = {instant.requested for instant in current.write_instants()}
+        active_times = {instant.requested for instant in current.write_instants()}
         removers += [
             instant
             for instant in timeline.write_instants()
-            if instant.requested not in kept and (first is None or instant.requested >= first)
+            if instant.requested not in active_times and (first is None or instant.requested >= first)
         ]
         if removers:
             raise FileVanishedError(
@@ -328,12 +328,12 @@ class MetaClient:
         """Metadata of the newest completed commit that holds the table's schema; None without one."""
         timeline = self.timeline
         active = timeline.write_instants()
-        found = self._newest_with_schema(active, as_of, timeline.commit_metadata)
+        commit = self._newest_with_schema(active, as_of, timeline.commit_metadata)
         # The archive is asked only for a time before the active timeline: the newest schema is always active.
-        if found is None and as_of is not None and not any(instant.requested <= as_of for instant in active):
+        if commit is None and as_of is not None and not any(instant.requested <= as_of for instant in active):
             archived = timeline.archived()
-            found = self._newest_with_schema(archived.instants, as_of, archived.commit_metadata)
-        return found
+            commit = self._newest_with_schema(archived.instants, as_of, archived.commit_metadata)
+        return commit
 
     @staticmethod
     def _newest_with_schema(
@@ -416,11 +416,11 @@ class MetaClient:
         return self.memoize("schema_history", self._read_history)
 
     def _read_history(self) -> tuple[InternalSchema, ...]:
-        found = self.schema_history_files()
-        newest = max(found, default=None)
+        history_files = self.schema_history_files()
+        newest = max(history_files, default=None)
         if newest is None:
             return ()
-        path = found[newest]
+        path = history_files[newest]
         try:
             return parse_history(self.storage.read_bytes(path))
         except SchemaError as error:

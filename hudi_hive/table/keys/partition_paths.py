@@ -223,10 +223,10 @@ def _one_by_one(paths: pa.Array, fields: Sequence[str], hive_style: bool, url_en
 def _by_field_names(path: str, folders: list[str], fields: Sequence[str]) -> list[str]:
     starts = []
     for field in fields:
-        found = [index for index, folder in enumerate(folders) if folder.startswith(f"{field}=")]
-        if len(found) != 1:
+        positions = [index for index, folder in enumerate(folders) if folder.startswith(f"{field}=")]
+        if len(positions) != 1:
             raise _misfit(path, fields)
-        starts.append(found[0])
+        starts.append(positions[0])
     if starts[0] != 0 or starts != sorted(starts):
         raise _misfit(path, fields)
     return ["/".join(folders[start:end]) for start, end in pairwise([*starts, len(folders)])]

@@ -83,10 +83,10 @@ def committed_log_writes(
     active = [instant for instant in timeline.write_instants() if wrote(instant)]
     if len(active) > 1 and not storage.is_local:
         with ThreadPoolExecutor(min(len(active), _READERS), thread_name_prefix="hudi-commits") as pool:
-            found: Iterable[CommitMetadata] = list(pool.map(timeline.commit_metadata, active))
+            commits: Iterable[CommitMetadata] = list(pool.map(timeline.commit_metadata, active))
     else:
-        found = map(timeline.commit_metadata, active)
-    tables = [metadata.log_writes for metadata in found]
+        commits = map(timeline.commit_metadata, active)
+    tables = [metadata.log_writes for metadata in commits]
     if first is None or least < first:
         archive, here = timeline.archived(), {instant.requested for instant in active}
         old = [i for i in archive.instants if wrote(i) and i.requested not in here]

@@ -284,10 +284,10 @@ class FileSystemView:
         """
         logs, instants = self._logs, self._instants
         time = instants.completion_rank[logs.rank]
-        found = np.searchsorted(keys, self._key(logs.group, time), side="right") - 1
-        fits = found >= 0
-        fits[fits] = keys[found[fits]] // instants.count == logs.group[fits]
-        result = np.where(fits, keys[found], -1) if len(keys) else np.full(len(logs.group), -1, np.int64)
+        positions = np.searchsorted(keys, self._key(logs.group, time), side="right") - 1
+        fits = positions >= 0
+        fits[fits] = keys[positions[fits]] // instants.count == logs.group[fits]
+        result = np.where(fits, keys[positions], -1) if len(keys) else np.full(len(logs.group), -1, np.int64)
         uneven = np.flatnonzero(self._uneven_groups(keys)[logs.group])
         for log in uneven.tolist():
             result[log] = self._key_by_uneven_time(keys, log)

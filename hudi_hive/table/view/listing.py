@@ -92,7 +92,7 @@ class DirectoryLister:
 
     @property
     def source(self) -> str:
-        """What answers: directory listings."""
+        """The source of listings: directory listings."""
         return "directory listing"
 
     @property
@@ -197,10 +197,10 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
     size = next(sizes)
     while waiting:
         batch, waiting = waiting[-size:], waiting[:-size]
-        found, files, further = _step(storage, batch)
+        rows, files, further = _step(storage, batch)
         waiting += further
-        if found:
-            yield found, files
+        if rows:
+            yield rows, files
             size = next(sizes, size)
 
 

@@ -1,4 +1,4 @@
-"""What instants' files hold: commit metadata and the plans of services, decoded and encoded (Avro or JSON).
+"""Contents of instants' files: commit metadata and the plans of services, decoded and encoded (Avro or JSON).
 
 Source: docs/format.md#commit-metadata, docs/format.md#plans.
 """

@@ -274,7 +274,7 @@ def model_text(name: str, layout: int) -> str:
 
 
 def model_schema(name: str, layout: int) -> dict[str, Any]:
-    """Avro schema of one of Hudi's timeline records, as the release that writes the timeline layout knows it.
+    """Avro schema of one of Hudi's timeline records, by the release that writes the timeline layout.
 
     Args:
         name: name of the record without namespace, ``HoodieCommitMetadata`` for one.

@@ -1,4 +1,4 @@
-"""What keeps writers from harming each other: locks, heartbeats, conflict checks, steps after a commit."""
+"""Coordination of writers: locks, heartbeats, conflict checks, steps after a commit."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class AfterCommit:
         return self.done
 
     def attempt(self, step: str, run: Callable[[], _T]) -> _T | None:
-        """Run a step; a failure gives None and is recorded in :attr:`failed`."""
+        """Run a step; a failure returns None and is recorded in :attr:`failed`."""
         try:
             return run()
         except BaseException as error:

@@ -44,7 +44,7 @@ class WriteHandle(StrEnum):
 
 @dataclass(frozen=True)
 class WriteTask:
-    """What one task writes: the rows and deletes of one file group.
+    """The rows and deletes of one file group, which one task writes.
 
     Attributes:
         handle: what happens to it.
@@ -115,7 +115,7 @@ class TargetSlices:
     def handle(
         self, group: FileGroupId, *, merge_on_read: bool, takes_inserts: bool, can_index_log_files: bool
     ) -> WriteHandle:
-        """What happens to a group that gets rows.
+        """The handle that writes a group that gets rows.
 
         Args:
             group: the group.
@@ -154,7 +154,7 @@ def _targets(slices: pa.Table) -> dict[FileGroupId, TargetSlice]:
 
 
 class FileGroupRows(NamedTuple):
-    """What one write has for one file group.
+    """The rows and deletes of one write for one file group.
 
     Attributes:
         group: the file group.

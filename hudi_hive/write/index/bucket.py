@@ -199,7 +199,7 @@ class BucketIndex(Index):
         )
 
     def locate(self, keys: pa.Table, hits: pa.Table | None = None) -> pa.Table:
-        """Where rows go: a table of ``TAG_SCHEMA``.
+        """The buckets and file groups of rows: a table of ``TAG_SCHEMA``.
 
         A row goes to the group of its bucket if there is one, be its key in it or not; else to one that is yet to be
         made, whose id is told in ``new_file_id``.

@@ -84,10 +84,10 @@ def hits_of(existing: list[tuple[pa.Array, int]], sought: pa.Array, slices: tupl
         sought: keys.
         slices: what the numbers stand for.
     """
-    found = pa.chunked_array([keys for keys, _ in existing], pa.string())
+    existing_keys = pa.chunked_array([keys for keys, _ in existing], pa.string())
     numbers = np.repeat([number for _, number in existing], [len(keys) for keys, _ in existing])
-    mask = pc.is_in(found, value_set=sought)
-    keys = one_array(found.filter(mask))
+    mask = pc.is_in(existing_keys, value_set=sought)
+    keys = one_array(existing_keys.filter(mask))
     numbers = numbers[mask.to_numpy()]
     if not len(keys):
         return HITS_SCHEMA.empty_table()

@@ -42,7 +42,7 @@ from hudi_hive.write.writers import (
 
 @dataclass(frozen=True)
 class MutationPlan:
-    """Where changes go and how their file groups are written.
+    """The locations of changes, and how their file groups are written.
 
     Attributes:
         lines: ``LINES_SCHEMA``; a change of a record that stands in several groups has several.
@@ -171,7 +171,7 @@ class MutationWriter(TableCommitter):
         return self.commit_files(transaction, statuses, records.schema_text)
 
     def locate(self, client: MetaClient, index: Index, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """What the index says of keys.
+        """Locations of keys by the index.
 
         Args:
             client: the table.

@@ -106,7 +106,7 @@ class WriteConfig:
         return properties
 
     def table_definition(self) -> TableDefinition:
-        """What a new table is, by the options.
+        """The definition of a new table, by the options.
 
         Raises:
             InvalidOptionError: the table has no name.

@@ -211,12 +211,12 @@ def _of_table(rows: pa.Table, table_schema: pa.Schema | None) -> pa.Table:
     if table_schema is None:
         return _normal(rows)
     present = {name.lower() for name in rows.column_names}
-    wanted = [f for f in table_schema if f.name.lower() in present and f.name not in META_FIELDS]
-    if not wanted:
+    table_fields = [f for f in table_schema if f.name.lower() in present and f.name not in META_FIELDS]
+    if not table_fields:
         return rows.select([])
-    lower = {f.name.lower() for f in wanted}
+    lower = {f.name.lower() for f in table_fields}
     chosen = [n for n in rows.column_names if n.lower() in lower]
-    return conformed(rows.select(chosen), pa.schema(wanted))
+    return conformed(rows.select(chosen), pa.schema(table_fields))
 
 
 def _has(rows: pa.Table, names: tuple[str, ...] | list[str]) -> bool:

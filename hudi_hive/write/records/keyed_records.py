@@ -95,7 +95,7 @@ class KeyedRecords:
         return pa.array(soft_deletes(one_batch(self.rows), self.spec))
 
     def index_keys(self, *, deleted: bool = False) -> pa.Table:
-        """What the index is asked; ``deleted`` tells that all rows delete."""
+        """Keys and partition paths for the index; ``deleted`` says that all rows delete."""
         count = self.rows.num_rows
         gone = pa.array(np.ones(count, np.bool_)) if deleted else self.marked()
         numbers = pa.array(np.arange(count, dtype=np.int64))
@@ -194,5 +194,5 @@ def _bloom(config: WriteConfig) -> BloomSettings | bool:
 
 
 def physical_schema(avro: Mapping[str, Any], dropped: tuple[str, ...]) -> dict[str, Any]:
-    """The schema of data files without partition columns that are not kept in them."""
+    """The schema of data files, without the partition columns that they leave out."""
     return {**avro, "fields": [entry for entry in avro["fields"] if entry["name"] not in dropped]}

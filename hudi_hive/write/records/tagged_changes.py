@@ -224,7 +224,7 @@ class TaggedChanges:
         return np.flatnonzero(anywhere).astype(np.int64)
 
     def deletes(self) -> pa.Table:
-        """Where records go from (``LINES_SCHEMA``)."""
+        """The records that go, by their place (``LINES_SCHEMA``)."""
         return with_is_gone(_locations(self.existing, self._lines(self.existing, DELETE), new=False), True)
 
     def _is_assigned(self) -> Flags:

@@ -36,11 +36,11 @@ def evolved_after(client: MetaClient, avro: Mapping[str, Any], as_of: str | None
     Raises:
         SchemaError: a change that has no rule.
     """
-    found = client.evolved_schema(as_of)
-    if found is None or as_of is not None:
-        return found
-    merged = merge_writer(found.query, avro)
-    return found if merged.fields == found.query.fields else replace(found, query=merged)
+    evolved = client.evolved_schema(as_of)
+    if evolved is None or as_of is not None:
+        return evolved
+    merged = merge_writer(evolved.query, avro)
+    return evolved if merged.fields == evolved.query.fields else replace(evolved, query=merged)
 
 
 def refuse_without_ids(client: MetaClient) -> None:

@@ -72,11 +72,11 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
     table = client.avro_schema()
     fills = config.rows.null_for_missing_columns or config.rows.reconcile_schema
     try:
-        found = merged_schema(incoming, table, client.config.name, null_for_missing=fills)
-        if table is not None and found.changed:
-            _check_key_types(avro_to_arrow(table), found.arrow, client.config)
-        evolved_after(client, found.avro)  # refuses what has no rule
-        return found
+        merged = merged_schema(incoming, table, client.config.name, null_for_missing=fills)
+        if table is not None and merged.changed:
+            _check_key_types(avro_to_arrow(table), merged.arrow, client.config)
+        evolved_after(client, merged.avro)  # refuses what has no rule
+        return merged
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
 
@@ -120,11 +120,11 @@ def merged_schema(
     Raises:
         SchemaError: columns that do not fit.
     """
-    given = normal_schema(incoming)
-    rows = pa.schema(_with_types_of_nulls(given, None if table is None else avro_to_arrow(table), ""))
+    writer = normal_schema(incoming)
+    rows = pa.schema(_with_types_of_nulls(writer, None if table is None else avro_to_arrow(table), ""))
     if table is None:
         return WriterSchema.of(arrow_to_avro(rows, *record_name(name)), changed=True)
-    typed = pa.schema([item for item, own in zip(rows, given, strict=True) if not pa.types.is_null(own.type)])
+    typed = pa.schema([item for item, own in zip(rows, writer, strict=True) if not pa.types.is_null(own.type)])
     theirs = arrow_to_avro(typed, str(table["name"]), str(table.get("namespace") or ""))
     if not null_for_missing:
         _refuse_missing(rows, table)

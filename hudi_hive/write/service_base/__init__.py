@@ -1,4 +1,4 @@
-"""What all table services share: their context, their claim on a plan, and checks before they start."""
+"""Common parts of all table services: their context, their claim on a plan, and checks before they start."""
 
 from __future__ import annotations
 

@@ -82,10 +82,10 @@ def pending_still(now: ServiceContext, instant: Instant) -> Instant:
 
 
 def _begun(now: ServiceContext, instant: Instant, payload: bytes) -> Instant:
-    found = pending_still(now, instant)
-    if found.state is State.INFLIGHT:
-        refuse_beating(now, found)
-        return found
+    pending = pending_still(now, instant)
+    if pending.state is State.INFLIGHT:
+        refuse_beating(now, pending)
+        return pending
     try:
         return now.writer.transition_inflight(instant.action, instant.requested, payload)
     except TimelineError as error:  # processes without a common lock

@@ -172,10 +172,10 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbe
 
 
 def _names_by_partition(files: pa.Table) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for partition, name in zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True):
-        found[partition].append(name)
-    return found
+        names[partition].append(name)
+    return names
 
 
 def _unless_savepointed(client: MetaClient, plan: CleanerPlan) -> pa.Table:

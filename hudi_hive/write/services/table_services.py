@@ -79,7 +79,7 @@ class TableServices:
 
     @property
     def context(self) -> ServiceContext:
-        """What the services run with; ``failed`` of it has the steps behind completed instants that failed."""
+        """The context that the services run with; ``failed`` has the steps behind completed instants that failed."""
         return self._context
 
     @property

@@ -1,4 +1,4 @@
-"""What the writers of all engines share: transactions, commits, services behind them, and the way of each operation.
+"""Common parts of the writers of all engines: transactions, commits, services behind them, each operation's steps.
 
 A :class:`Writer` knows what an operation does to a table; the writers of engines differ only in how rows are keyed,
 tagged with locations and written to files.
@@ -271,7 +271,7 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         return not upserts and self.config.duplicate_policy is not DuplicatePolicy.NONE
 
     def updates_records(self, index: Index) -> bool:
-        """Whether rows go to the file groups that the index tells, so that records of the table are updated."""
+        """Whether rows go to the file groups that the index finds, so that records of the table are updated."""
         return self.config.operation is Operation.UPSERT or index.assigns_inserts
 
     def fills_small_groups(self, index: Index) -> bool:

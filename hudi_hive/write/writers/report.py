@@ -1,4 +1,4 @@
-"""What a write came to."""
+"""The result of a write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hudi_hive.write.services import InlineReport
 
 @dataclass(frozen=True)
 class WriteReport:
-    """What a write came to.
+    """The result of a write.
 
     Attributes:
         instant: the completed instant.
