@@ -14,11 +14,11 @@ from tests.connector.shared.layout_tests import (
     layouts,
     renamed,
     test_a_dynamic_filter_may_be_about_them,
-    test_a_null_key_is_none_whoever_tells,
+    test_a_null_partition_key_is_none_by_metastore_and_by_listing,
     test_a_split_carries_all_of_the_filter,
     test_calls_by_layout,
-    test_keys_that_only_the_metastore_knows_are_columns,
-    test_their_values_are_not_told_by_folders,
+    test_partition_keys_of_the_metastore_alone_cannot_be_read_by_listing,
+    test_partition_keys_that_only_the_metastore_has_are_columns,
 )
 from tests.connector.shared.partition_helpers import client, fresh
 from tests.connector.shared.partition_tests import (
@@ -29,18 +29,18 @@ from tests.connector.shared.partition_tests import (
     test_a_filter_that_fits_very_many_partitions_takes_them_in_batches,
     test_a_filter_that_hive_cannot_decide_prunes_names,
     test_a_location_outside_of_the_table_is_refused,
-    test_a_server_that_refuses_filters_is_asked_by_name,
     test_a_table_that_was_synced_without_keys_shows_all_partitions,
-    test_a_table_without_metadata_table_has_none_to_ask,
     test_folders_are_listed_where_a_metadata_table_is_damaged_midway,
     test_names_first_then_batches,
     test_nothing_that_fits_costs_no_partition_but_one,
+    test_partitions_of_a_server_that_refuses_filters_are_read_by_name,
+    test_partitions_that_are_not_registered_are_not_read_and_removed_ones_are_empty,
     test_recorded_locations_are_taken_as_they_are,
     test_the_first_partitions_come_few_at_a_time,
     test_the_first_splits_are_there_before_the_last_partitions,
+    test_the_metadata_table_as_source_is_refused_where_there_is_none,
     test_the_metadata_table_names_partitions,
     test_two_partitions_of_one_folder_are_refused,
-    test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty,
 )
 
 __all__ = [
@@ -56,23 +56,23 @@ __all__ = [
     "test_a_filter_that_fits_very_many_partitions_takes_them_in_batches",
     "test_a_filter_that_hive_cannot_decide_prunes_names",
     "test_a_location_outside_of_the_table_is_refused",
-    "test_a_null_key_is_none_whoever_tells",
-    "test_a_server_that_refuses_filters_is_asked_by_name",
+    "test_a_null_partition_key_is_none_by_metastore_and_by_listing",
     "test_a_split_carries_all_of_the_filter",
     "test_a_table_that_was_synced_without_keys_shows_all_partitions",
-    "test_a_table_without_metadata_table_has_none_to_ask",
     "test_calls_by_layout",
     "test_folders_are_listed_where_a_metadata_table_is_damaged_midway",
-    "test_keys_that_only_the_metastore_knows_are_columns",
     "test_names_first_then_batches",
     "test_nothing_that_fits_costs_no_partition_but_one",
+    "test_partition_keys_of_the_metastore_alone_cannot_be_read_by_listing",
+    "test_partition_keys_that_only_the_metastore_has_are_columns",
+    "test_partitions_of_a_server_that_refuses_filters_are_read_by_name",
+    "test_partitions_that_are_not_registered_are_not_read_and_removed_ones_are_empty",
     "test_recorded_locations_are_taken_as_they_are",
     "test_the_first_partitions_come_few_at_a_time",
     "test_the_first_splits_are_there_before_the_last_partitions",
+    "test_the_metadata_table_as_source_is_refused_where_there_is_none",
     "test_the_metadata_table_names_partitions",
-    "test_their_values_are_not_told_by_folders",
     "test_two_partitions_of_one_folder_are_refused",
-    "test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty",
 ]
 
 pytestmark = pytest.mark.jvm
@@ -101,7 +101,7 @@ def connector(fresh):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_row_is_lost_or_won(client, layouts, layout, data):  # fewer filters than on the fake
+def test_filtered_rows_are_those_of_a_scan(client, layouts, layout, data):  # fewer filters than on the fake
     check_layout(client, layouts, layout, data)
 
 

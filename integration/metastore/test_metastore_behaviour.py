@@ -32,7 +32,7 @@ TYPES = (
 
 
 @pytest.mark.parametrize("old", TYPES)
-def test_fake_knows_which_type_changes_pass(embedded, tmp_path, old):
+def test_the_fake_metastore_allows_the_type_changes_of_a_real_one(embedded, tmp_path, old):
     """One type to all others: the fake one's rule against the real metastore, which names the columns it refuses."""
     others = {f"c{number}": new for number, new in enumerate(TYPES) if new != old}
     with HiveMetastore(embedded.uri) as client:
@@ -74,7 +74,7 @@ def test_fake_knows_which_type_changes_pass(embedded, tmp_path, old):
         ),
     ),
 )
-def test_fake_knows_which_types_exist(embedded, tmp_path, text):
+def test_the_fake_metastore_has_the_types_of_a_real_one(embedded, tmp_path, text):
     with HiveMetastore(embedded.uri) as client:
         try:
             client.create_table(table_of("default", "probe", tmp_path, cols=columns(("c", text))))

@@ -179,7 +179,7 @@ def test_ends_with_the_interpreter(folder, then):
     wait_until_gone(pid)
 
 
-def test_a_forked_process_neither_stops_it_nor_keeps_it(folder):
+def test_a_forked_child_neither_stops_the_metastore_nor_keeps_it_running(folder):
     then = (
         "import os\nif os.fork() == 0:\n    time.sleep(600)\nelse:\n    print(os.getpid(), flush=True)\n    os._exit(0)"
     )
@@ -249,7 +249,7 @@ def test_a_frozen_server_times_out(folder):
         assert client.databases()
 
 
-def test_broken_database_is_told(tmp_path):
+def test_a_broken_metastore_database_is_an_error(tmp_path):
     (tmp_path / "metastore_db").mkdir()
     (tmp_path / "metastore_db" / "service.properties").write_text("nonsense")
     with pytest.raises(MetastoreError) as caught:
@@ -271,7 +271,7 @@ def test_no_java(folder, monkeypatch):
         EmbeddedMetastore(folder).start()
 
 
-def test_hives_own_limit_is_told_for_filters_and_kept_by_batches(tmp_path):
+def test_hives_partition_limit_is_an_error_for_filters_and_batches_stay_below_it(tmp_path):
     metastore = EmbeddedMetastore(tmp_path / "m", properties={"hive.metastore.limit.partition.request": "15"})
     with metastore, HiveMetastore(metastore.uri, retries=Retries(attempts=1)) as client:
         client.create_table(table_of("default", "t", tmp_path / "t"))

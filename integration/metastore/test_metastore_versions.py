@@ -39,7 +39,7 @@ class TestReleasedMetastore(MetastoreBehaviour):
         return server
 
 
-def test_a_change_asks_for_the_value_of_a_parameter(server, tmp_path):
+def test_a_change_requires_the_value_of_a_parameter(server, tmp_path):
     """Metastore 4.0 cannot compare on Derby and is asked once; 3.1 does not know the question and changes the table."""
     with HiveMetastore(server.uri) as client:
         table = table_of("default", "guarded", tmp_path, parameters={"EXTERNAL": "TRUE", "stamp": "0"})

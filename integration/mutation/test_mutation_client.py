@@ -18,7 +18,7 @@ pytestmark = pytest.mark.jvm
 
 
 class TestReleasedMetastore(OnReleases, MutationBehaviour):
-    def test_of_two_that_change_a_partition_one_is_told(
+    def test_of_two_transactions_that_change_a_partition_one_fails(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
     ) -> None:
         """The other one is not of this API and takes a lock that keeps nobody out."""

@@ -212,7 +212,7 @@ def test_the_next_client_goes_on_after_one_that_was_killed(judge: Judge) -> None
     assert judge.values(name) == [(1, "after", "DE"), (4, "new", "FR")]
 
 
-def test_of_two_clients_one_waits_or_is_told(judge: Judge) -> None:
+def test_of_two_clients_one_waits_for_the_lock_or_fails(judge: Judge) -> None:
     """Whoever holds the lock goes first; somebody else's commit beside it makes its own fail."""
     name = judge.make(keys=[("country", "string")])
     sink = f"default.{name}"

@@ -35,7 +35,7 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
         assert client.generation == int(server.release.version[0])
         assert client.timeout_seconds() == TIMEOUT_SECONDS
 
-    def test_a_silent_one_dies_and_a_beating_one_lives(self, client, table):
+    def test_a_transaction_without_heartbeats_is_aborted_and_one_with_them_stays(self, client, table):
         silent, beating = client.open(), client.open()
         lock = client.lock(silent, writes(table))
         waiting = client.lock(beating, writes(table))
@@ -64,7 +64,7 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
         time.sleep(5)  # several rounds of those who clean
         assert self.seen(client, partitioned).valid_mask(ids).tolist() == [False, True]
 
-    def test_a_lost_answer_to_a_commit(self, client, table, server):
+    def test_a_commit_whose_answer_was_lost_is_sent_to_the_next_address(self, client, table, server):
         """The call is sent again to the next address, where the transaction is committed already."""
         before_commit = {3: 5, 4: 4}[client.generation]
         port = int(server.uri.rpartition(":")[2])
@@ -92,7 +92,7 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
             client.create_table(table)
 
 
-def test_metastore_2_3_says_so(metastore_uri):
+def test_transactions_on_a_metastore_2_3_are_refused(metastore_uri):
     with HiveMetastore(metastore_uri) as metastore:
         client = TransactionClient(metastore)
         with pytest.raises(MethodNotSupportedError, match=r"3\.1 or newer: get_valid_write_ids is missing"):

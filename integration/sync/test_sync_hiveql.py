@@ -105,7 +105,7 @@ class SqlWorld(replay.World):
         return {**super().options(config), f"{golden.K}mode": "hiveql", f"{golden.K}jdbcurl": self.jdbc_url}
 
 
-def test_golden_dumps_come_out_by_sql_too(server, metastore, tmp_path, statements):
+def test_syncs_by_sql_leave_the_golden_dumps_too(server, metastore, tmp_path, statements):
     """Every table of real hive-sync's hms mode, field by field."""
     for story in STORIES["spark" if is_spark(server) else "hive"]:
         for database in metastore.databases("golden*|v11"):

@@ -274,7 +274,7 @@ def test_outputs_that_cannot_take_it():
     assert full.returncode == 1 and full.stderr.startswith("error: cannot write") and full.stderr.count("\n") == 1
 
 
-def test_partitions_that_are_asked_for(rows, run):
+def test_selected_partitions(rows, run):
     path = unzip_fixture(TABLE)
     once = rows("files", path, "--partition", "lima")
     assert once and rows("files", path, "--partition", "lima/", "--partition", "lima") == once

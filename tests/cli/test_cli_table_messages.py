@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> Path:
         (["rollback", "--failed"], "no writer left anything behind"),
     ],
 )
-def test_nothing_to_do_is_said(path: Path, command: list[str], said: str) -> None:
+def test_commands_without_work_say_so(path: Path, command: list[str], said: str) -> None:
     result = run(command[0], path, *command[1:])
     assert (result.exit_code, said in result.output) == (0, True), result.output
 

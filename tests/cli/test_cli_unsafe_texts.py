@@ -31,7 +31,7 @@ def back(cell: str) -> str:
 
 
 @pytest.mark.parametrize("text", FORMULAS + HARMLESS)
-def test_formulas_become_texts_and_can_be_told_again(text: str) -> None:
+def test_formulas_in_csv_cells_become_texts_and_can_be_restored(text: str) -> None:
     cell = csv_cell(text)
     assert cell[:1] not in tuple("=+-@\t\r") or text in HARMLESS
     assert back(cell).replace("\\x0d", "\r") == text or text.startswith("'quoted")

@@ -313,7 +313,7 @@ def pages_of(connector, handle, split, row_filter):
     return connector.page_source(handle, split, ["v"], row_filter)
 
 
-def test_a_split_tells_what_a_worker_needs(client, connector):
+def test_a_split_holds_what_a_worker_needs(client, connector):
     path = unzip_fixture("v8_mor_rollback")
     register(client, path, "t", input_format=REALTIME)
     handle = connector.metadata.table("default", "t")
@@ -370,7 +370,7 @@ def test_no_thread_is_left(client, connector):
     assert threads() <= before
 
 
-def test_a_vanished_file_is_told(client, connector, tmp_path):
+def test_a_vanished_file_is_an_error(client, connector, tmp_path):
     path = unzip_fixture("v8_cow_slash_day", tmp_path)
     register(client, path, "t")
     handle = connector.metadata.table("default", "t")

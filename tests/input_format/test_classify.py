@@ -212,7 +212,7 @@ def test_bad_keys_are_refused_by_name(tree, conf, text):
     assert text in str(error.value)
 
 
-def test_default_and_given_numbers_of_commits(tree):
+def test_default_and_configured_numbers_of_commits(tree):
     def commits(**more):
         return classify([f"{tree}/t"], incremental("t", **more)).incremental[f"{tree}/t"].options
 

@@ -155,7 +155,7 @@ def test_expand_keeps_order_and_drops_repeats(tree):
 
 
 @pytest.mark.parametrize("pattern", ["t/p=9", "t/q=*", "t/p=1/f.parquet/*", "no/*/such"])
-def test_what_is_not_there_is_an_error(tree, pattern):
+def test_missing_input_paths_are_errors(tree, pattern):
     with pytest.raises(PathNotFoundError) as error:
         expand([f"{tree}/{pattern}"], Stores())
     assert error.value.path == f"{tree}/{pattern}"

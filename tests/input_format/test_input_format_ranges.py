@@ -139,7 +139,7 @@ def test_end_is_inclusive_and_lifts_the_default_number(version):
     assert got(end__timestamp=times[0]) == []
 
 
-def test_rows_of_older_commits_are_left_out_unless_asked_for():
+def test_rows_of_older_commits_are_left_out_unless_configured():
     name = "v8_cow_nonpart"
     conf = incremental(name, commits(name)[0]["requested"], max__commits="-1")
     filtered, whole = (

@@ -105,7 +105,7 @@ def test_incremental_lists_no_partition(version, inputs):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_snapshot_lists_only_what_is_asked_for(version):
+def test_a_snapshot_lists_only_its_input_paths(version):
     name = f"{version}_cow_wide_250"
     base = unzip_fixture(name)
     for paths, lists, files in (([base / "p007", base / "p123"], 3, 2), ([base / "p00*"], 12, 10), ([base], 252, 250)):

@@ -90,7 +90,7 @@ def test_numbers_of_several_units_have_no_common_bounds():
     assert merged(kind, micros, nothing) == merged(kind, nothing, micros) == (moment, moment)
 
 
-def test_behind_a_nan_there_may_be_any_number():
+def test_a_nan_as_bound_makes_the_bound_unusable():
     kind = pa.float64()
     assert merged(kind, stat("DoubleWrapper", 1.0, math.nan), stat("DoubleWrapper", 2.0, 3.0)) == (1.0, None)
     assert merged(kind, stat("DoubleWrapper", 2.0, 3.0), stat("DoubleWrapper", math.nan, 9.0)) == (None, 9.0)

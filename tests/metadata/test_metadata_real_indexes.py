@@ -101,7 +101,7 @@ def test_a_partition_that_the_index_lacks_is_no_partition_without_keys(tmp_path)
     ]
 
 
-def test_a_file_group_that_is_missing_is_told(tmp_path):
+def test_a_missing_file_group_of_an_index_is_an_error(tmp_path):
     base = unpack(PARTITIONED, tmp_path)
     for path in (base / ".hoodie/metadata/record_index").glob(".record-index-oslo-0000-*"):
         path.unlink()
@@ -116,7 +116,7 @@ def test_definitions(tables):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"indexDefinitions": 3}', '{"indexDefinitions": {"a": {}}}', "\xff"])
-def test_damaged_definitions_are_told(text, tmp_path):
+def test_damaged_index_definitions_are_corrupt(text, tmp_path):
     base = unpack(PARTITIONED, tmp_path)
     (base / ".hoodie/.index_defs/index.json").write_bytes(text.encode("latin-1"))
     metadata = HudiTable.open(str(base)).metadata.reader

@@ -242,7 +242,7 @@ def _indexed(name):
 
 
 @pytest.mark.parametrize("version", (6, 8, 9))
-def test_bounds_of_every_type_are_known(version):
+def test_bounds_of_every_type_are_decoded(version):
     client = client_of(f"v{version}_cow_types")
     table = MetadataTable.open(client)
     kinds = {"at": dt.datetime, "b": bool, "bin": bytes, "d": float, "day": dt.date, "dec": decimal.Decimal,
@@ -391,7 +391,7 @@ def test_validation_agrees(name):
 
 
 @pytest.mark.parametrize("name", ["v6_cow_part_mdt", "v9_mor_part_rli"])
-def test_validation_tells_a_file_that_is_gone(name, tmp_path, caplog):
+def test_validation_reports_a_missing_file(name, tmp_path, caplog):
     base = unzip_fixture(name, tmp_path)
     client = client_of(name, base)
     victim = next(base.glob("*/*.parquet"))

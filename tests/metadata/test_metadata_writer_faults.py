@@ -141,7 +141,7 @@ def _dead_table(path, version, prepare, options):
     return table, instant, table.write(instant, {"a": [("dead", 1)], "z": [("dead2", 2)]}), kept
 
 
-def test_what_died_says_where_its_blocks_are_if_its_files_do_not(tmp_path, deadly):
+def test_inflight_files_of_dead_delta_commits_name_their_log_files(tmp_path, deadly):
     """Of version 6: real Hudi finds the log files of a dead delta commit by what its inflight file says."""
     dead = 0
     for table, instant, _, _ in _kill_points(tmp_path, deadly, 6, 2):

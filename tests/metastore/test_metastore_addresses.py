@@ -36,7 +36,7 @@ def free_port() -> int:
 # -- servers that are not there, or not what they seem --------------------------------------------------------------
 
 
-def test_nobody_listens():
+def test_an_address_without_a_server_is_an_error():
     uri = f"thrift://127.0.0.1:{free_port()}"
     with HiveMetastore(uri, retries=FAST) as client, pytest.raises(MetastoreConnectError) as caught:
         client.databases()
@@ -50,7 +50,7 @@ def test_unknown_host():
         client.databases()
 
 
-def test_nobody_accepts():
+def test_a_server_that_accepts_no_connection_is_an_error():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)

@@ -59,7 +59,7 @@ def test_one_batch_needs_no_threads():
 
 
 @pytest.mark.parametrize("error", [NoSuchObjectError("gone"), MetastoreServerError("always")])
-def test_errors_come_out_and_nothing_runs_on(error):
+def test_an_error_is_raised_and_no_more_batches_run(error):
     seen: list[int] = []
 
     def run(batch):

@@ -40,7 +40,7 @@ def test_batches_are_pipelined_over_the_pool(server, client, table, tmp_path):
     assert (server.connections, server.most_at_once) == (4, 4)
 
 
-def test_first_partitions_come_before_the_last_batch_is_asked_for(server, client, table, tmp_path):
+def test_first_partitions_come_before_the_last_batch_is_requested(server, client, table, tmp_path):
     names = add_numbered(client, table, 1000, tmp_path)
     stream = client.partitions("default", "t", names)
     assert next(stream).values == ["0000"]
@@ -48,7 +48,7 @@ def test_first_partitions_come_before_the_last_batch_is_asked_for(server, client
     stream.close()
 
 
-def test_refused_batches_are_halved_and_the_size_is_kept(server, client, table, tmp_path):
+def test_refused_batches_are_halved_and_later_batches_keep_the_smaller_size(server, client, table, tmp_path):
     names = add_numbered(client, table, 300, tmp_path)
     server.inject("refuse", method="get_partitions_by_names", larger_than=25, times=None)
     assert [f"p={p.values[0]}" for p in client.partitions("default", "t", names)] == names
@@ -67,7 +67,7 @@ def test_refused_batches_one_after_the_other(server, table, tmp_path):
 
 @pytest.mark.parametrize("pool_size", [1, 3])
 @pytest.mark.parametrize("kind", ["refuse", "internal", "drop", "drop after"])
-def test_any_limit_is_found(server, table, tmp_path, kind, pool_size):
+def test_batches_are_halved_until_they_fit_any_limit_of_the_server(server, table, tmp_path, kind, pool_size):
     with HiveMetastore(server.uri, retries=FAST, pool_size=pool_size) as client:
         names = add_numbered(client, table, 60, tmp_path)
         server.inject(kind, method="get_partitions_by_names", larger_than=3, times=None)
@@ -227,7 +227,7 @@ def test_an_expected_parameter_guards_a_change(table, client):
     assert client.calls["get_table_req"] == 1
 
 
-def test_a_metastore_that_cannot_compare_is_asked_once(tmp_path):
+def test_a_metastore_without_guarded_changes_gets_one_such_call(tmp_path):
     with FakeMetastore(can_compare=False) as server, HiveMetastore(server.uri) as client:
         client.create_table(table_of("default", "t", tmp_path / "t"))
         table = client.table("default", "t")

@@ -199,7 +199,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("what", LISTS)
-def test_lengths_that_lie(what, server, client):
+def test_lengths_beyond_the_message_are_refused_in_little_memory(what, server, client):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     server.script = lambda name, number: reply(name, number, LISTS[what])
     with pytest.raises(MetastoreError) as caught:
@@ -239,7 +239,7 @@ def test_answers_to_other_calls(name, shift, kind, server, client):
         client.databases()
 
 
-def test_an_answer_about_another_object(server, client):
+def test_an_answer_with_another_object_is_refused(server, client):
     other = table()
     other.tableName = "other"
     server.script = lambda name, number: reply(name, number, body("get_table_req", ttypes.GetTableResult(other)))

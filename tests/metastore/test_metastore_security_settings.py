@@ -84,7 +84,7 @@ SECURE = {"hive.metastore.use.SSL": "true", "hive.metastore.truststore.path": "/
         ),
     ],
 )
-def test_uris_carry_what_the_properties_say(properties, uris, expected):
+def test_uris_carry_the_settings_of_the_properties(properties, uris, expected):
     found = secured_uris(properties, uris)
     assert found == expected
     for text in found:
@@ -116,7 +116,7 @@ def test_hive_site(tmp_path):
         read_hive_site(tmp_path / "missing.xml")
 
 
-def test_password_of_hive_properties_is_refused_without_being_said():
+def test_a_password_in_hive_properties_is_refused_and_not_shown():
     login = {"metastore.client.auth.mode": "PLAIN", "metastore.client.plain.username": "u"}
     for more in ({}, {"metastore.client.plain.password": "hunter2"}):
         with pytest.raises(InvalidOptionError) as caught:

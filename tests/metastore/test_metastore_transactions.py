@@ -79,7 +79,7 @@ def test_what_a_writer_asks_for(without, kind):
         assert metastore.calls["get_open_txns_req"] == 1  # asked which version it is, once
 
 
-def test_a_commit_asks_for_the_comparison(client, server):
+def test_a_commit_requires_the_comparison(client, server):
     transaction = client.open()
     client.commit(transaction)
     assert [request.exclWriteEnabled for request in sent(server, "commit_txn")] == [False]
@@ -106,7 +106,7 @@ def test_a_table_that_is_only_read(client, server, access, allowed):
 
 
 @pytest.mark.parametrize("call", ["open", "valid_transactions"])
-def test_an_older_metastore_says_so(call):
+def test_transactions_on_an_older_metastore_are_refused(call):
     """Version 2.3 has neither write ids nor the calls of version 4; nothing is left open there."""
     without = (*OF_3, "get_open_txns")
     with FakeMetastore(without=without) as server, HiveMetastore(server.uri) as metastore:
@@ -115,7 +115,7 @@ def test_an_older_metastore_says_so(call):
         assert not sent(server, "open_txns")
 
 
-def test_a_lost_answer_to_a_commit_is_asked_for_again(client, server):
+def test_a_commit_whose_answer_was_lost_is_sent_again(client, server):
     transaction = client.open()
     server.inject(FaultKind.DROP_AFTER, method="commit_txn")
     client.commit(transaction)

@@ -29,7 +29,7 @@ def _chosen(folders: str, transactions: ValidTransactions) -> str:
         "base_2_v0000020 delta_3_4_v0000040",
     ],
 )
-def test_a_compaction_that_is_not_seen_needs_its_inputs(folders: str) -> None:
+def test_a_compaction_that_is_not_visible_needs_its_inputs(folders: str) -> None:
     assert _chosen(folders, ValidTransactions(50))
     with pytest.raises(TimeTravelError, match="v0000040 replaced what the snapshot needs"):
         _chosen(folders, ValidTransactions(30))

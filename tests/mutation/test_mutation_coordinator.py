@@ -127,7 +127,7 @@ def test_files_are_compressed_as_the_table_says(tmp_path: Path, stated: str | No
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None, "z"])), max_size=12))
-def test_partitions_of_records_are_told_apart(keys: list[tuple[str, str | None]]) -> None:
+def test_partitions_of_records_are_distinguished(keys: list[tuple[str, str | None]]) -> None:
     table = AcidTable.of(acid_table("file:/t", keys=[("p", "string"), ("q", "string")])).in_transaction(100, WRITE_ID)
     batch = _batch(range(len(keys)))
     for place, name in enumerate("pq"):

@@ -316,7 +316,7 @@ def test_vanished_file_and_foreign_snapshot(tmp_path):
 
 
 @pytest.mark.parametrize("buckets", [0, 2])
-def test_buckets_are_read_by_themselves(tmp_path, buckets):
+def test_single_buckets_can_be_read(tmp_path, buckets):
     """What was chosen travels; nothing is listed again, and deletes in the file of another writer count if they may."""
     table = table_at(tmp_path, buckets=buckets)
     insert(table, 1, 0, names((1, "a"), (2, "b")))

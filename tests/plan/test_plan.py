@@ -187,7 +187,7 @@ def test_plans_with_log_files_can_be_shipped(name):
 
 
 @pytest.mark.parametrize("name", [name for name in fixture_names() if "_cdc" not in name])
-def test_change_data_of_a_table_that_keeps_none_is_refused(name):
+def test_change_data_of_a_table_without_cdc_is_refused(name):
     with pytest.raises(UnsupportedTableError, match=r"hoodie\.table\.cdc\.enabled") as caught:
         plan_scan(client_of(name), Query.of("cdc", begin="earliest"))
     assert "incremental" in caught.value.remedy

@@ -37,7 +37,7 @@ def test_both_ways_plan_the_same(name):
 
 
 @pytest.mark.parametrize("name", ["v6_cow_nonpart", "v8_cow_ymd_hive", "v9_cow_wide_250"])
-def test_a_table_without_says_so_and_is_walked_once(name):
+def test_a_table_without_metadata_table_is_listed_once_and_its_plan_says_so(name):
     client = MetaClient.load(unzip_fixture(name))
     client.partition_paths()
     with client.counters.measure() as cost:
@@ -83,7 +83,7 @@ def paths_of(table):
     return sorted(table.filter(pc.equal(table.column("name"), "data")).column("partition").to_pylist())
 
 
-def test_files_that_are_walked_to_while_they_are_asked_for_are_there(tmp_path):
+def test_files_below_partitions_that_a_concurrent_walk_reaches_are_listed(tmp_path):
     """The walk of another thread comes to a folder when its files were looked for among those walked to so far."""
     lister = thirty_partitions(tmp_path)
     walk = lister.partition_batches()

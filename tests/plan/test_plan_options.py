@@ -15,7 +15,7 @@ BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 
 
-def test_every_option_of_the_fixtures_is_known():
+def test_every_option_of_the_fixtures_is_declared():
     for name in fixture_names():
         for query in queries(name):
             if query["kind"] != "cdc":
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_named(options, words):
             raise InvalidOptionError(str(error)) from error
 
 
-def test_known_options_that_ask_for_nothing_are_taken():
+def test_read_options_of_hudi_that_change_no_rows_are_accepted():
     Query.of(
         options={
             "hoodie.datasource.query.incremental.format": "latest_state",

@@ -157,7 +157,7 @@ def test_key_look_ups_find_what_the_merge_gives(name):
         assert encode_rows(ours) == encode_rows(expected)
 
 
-def test_only_wanted_records_of_a_log_are_decoded():
+def test_only_log_records_of_the_required_keys_are_decoded():
     table = HudiTable.open(unzip_fixture("v8_mor_part_rli"))
     plan = table.scan().plan()
     row = next(row for row in plan.slices.to_pylist() if row["log_files"])
@@ -184,7 +184,7 @@ def test_data_skipping_can_be_turned_off():
 
 
 @pytest.mark.parametrize("name", [name for name in fixture_names() if name.endswith("mor_part_rli")])
-def test_the_record_index_is_asked_when_the_caller_relies_on_it(name):
+def test_the_record_index_is_read_when_the_caller_allows_it(name):
     table = HudiTable.open(unzip_fixture(name))
     on = {"hoodie.metadata.record.index.enable": "true"}
     keys = table.scan(selected_fields=["_hoodie_record_key"]).to_arrow().column(0).to_pylist()

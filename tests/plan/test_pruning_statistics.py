@@ -222,7 +222,7 @@ def test_bounds_in_other_orders_are_not_used():
     assert stays("f = 5", [file("f", [1.0, 2.0], is_log=True)]) == [False]
 
 
-def test_files_of_one_name_in_two_partitions_are_not_told_apart():
+def test_files_of_one_name_in_two_partitions_are_not_pruned_by_each_others_statistics():
     slices = pa.Table.from_pylist(
         [
             {**dict.fromkeys(PLAN_SCHEMA.names), "partition": p, "base_file": "same", "log_files": [], "log_sizes": []}

@@ -121,7 +121,7 @@ def test_the_first_split_is_out_before_a_tenth_of_the_partitions_is_listed(liste
         assert first.num_rows + drain(loader).num_rows == 3 * PARTITIONS
 
 
-def test_it_starts_without_being_asked(planner, lister):
+def test_loading_starts_before_the_first_split_is_requested(planner, lister):
     started = threading.Event()
 
     def source():

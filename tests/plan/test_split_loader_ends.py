@@ -61,7 +61,7 @@ def test_an_error_comes_out_at_the_consumer_with_its_cause(planner, lister, stag
         thread.join(PATIENCE)
 
 
-def test_the_first_error_is_the_one_that_is_kept(planner, lister, monkeypatch):
+def test_the_first_error_of_a_loader_is_raised(planner, lister, monkeypatch):
     both = threading.Barrier(2, timeout=PATIENCE)
     order = threading.Lock()
     raised = []

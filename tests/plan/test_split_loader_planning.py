@@ -75,7 +75,7 @@ def test_a_dynamic_filter_that_rules_out_all_ends_the_loading(planner):
 
 
 @pytest.mark.parametrize("name", [n for n in WITH if n.endswith("cow_part_mdt")])
-def test_a_dynamic_filter_asks_the_indexes_of_files(name):
+def test_a_dynamic_filter_uses_the_indexes_of_files(name):
     path = unzip_fixture(name)
     table = HudiTable.open(path)
     all_paths = table.scan().plan().slices["path"].to_pylist()
@@ -95,7 +95,7 @@ def test_a_dynamic_filter_asks_the_indexes_of_files(name):
     assert ruled_out
 
 
-def test_splits_tell_the_filter_of_their_time(lister):
+def test_splits_have_the_dynamic_filter_of_their_time(lister):
     dynamic = DynamicFilter()
     dynamic.narrow(None)
     with SplitLoader(planner_of(lister, "month >= '02'"), dynamic_filter=dynamic) as loader:
@@ -142,7 +142,7 @@ def test_what_is_listed_once_more_is_not_planned_at_once(lister, planner):
     assert lister.listed == 3
 
 
-def test_where_all_files_cost_no_more_than_some_they_are_asked_for_twice(lister):
+def test_all_files_are_listed_where_that_costs_no_more_than_some(lister):
     lister.lists_at_once = True
     with SplitLoader(planner_of(lister)) as loader:
         assert drain(loader).num_rows == 3 * PARTITIONS
@@ -163,7 +163,7 @@ def test_the_metadata_table_is_read_as_often_for_many_batches_as_for_one(name):
     assert table.client.counters.opened == one.client.counters.opened
 
 
-def test_only_asked_partitions_are_listed_where_folders_are(tmp_path):
+def test_only_selected_partitions_are_listed_where_folders_are(tmp_path):
     client = MetaClient.load(unzip_fixture("v6_cow_ymd_hive"))
     partitions = MetaClient.load(unzip_fixture("v6_cow_ymd_hive")).partition_paths()
     planner = PartitionPlanner(client)
@@ -214,7 +214,7 @@ def test_folders_that_are_walked_load_as_they_plan(folders):
     assert sorted(splits["path"].to_pylist()) == want["path"].to_pylist()
 
 
-def test_a_walk_can_be_given_up(folders):
+def test_a_walk_of_folders_can_be_cancelled(folders):
     client = MetaClient.load(folders)
     batches = PartitionPlanner(client).batches()
     next(batches)

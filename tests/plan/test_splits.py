@@ -277,7 +277,7 @@ def test_splits_are_the_plan(name):
     )
 
 
-def test_partition_keys_are_told_by_the_path():
+def test_partition_keys_are_derived_from_the_path():
     table = HudiTable.open(unzip_fixture("v8_cow_ymd_hive"))
     with table.scan(row_filter="month = '01'").splits() as loader:
         splits = list(loader)

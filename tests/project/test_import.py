@@ -40,7 +40,7 @@ def test_public_names_resolve():
     _run("import hudi_hive; [getattr(hudi_hive, n) for n in hudi_hive.__all__]")
 
 
-def test_pandas_is_left_out_until_it_is_asked_for():
+def test_pandas_is_imported_only_when_it_is_used():
     code = """
 import sys
 from hudi_hive.cli.import_blocker import block_pandas

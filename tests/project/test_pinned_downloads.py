@@ -60,7 +60,7 @@ def repository(tmp_path, monkeypatch) -> Iterator[Repository]:
     server.server_close()
 
 
-def test_what_is_there_is_not_asked_for(repository, tmp_path):
+def test_cached_artifacts_are_not_downloaded(repository, tmp_path):
     path = fetch(JAR)
     assert (path.read_bytes(), path.name) == (CONTENT, "made-up-1.jar")
     assert repository.requests == ["/maven2/org/example/made-up/1/made-up-1.jar"]
@@ -93,7 +93,7 @@ def test_a_broken_file_of_the_cache_is_replaced_and_pieces_go(repository, tmp_pa
 
 
 @pytest.mark.parametrize(("answer", "times"), [("404", 1), ("wrong", 4)])
-def test_what_does_not_come_is_told_with_what_helps(repository, answer, times, tmp_path):
+def test_a_failed_download_is_an_error_with_a_remedy(repository, answer, times, tmp_path):
     repository.answers = [answer]
     with pytest.raises(RuntimeError, match=r"cannot download org/example/.*HUDI_HIVE_MAVEN"):
         fetch(JAR)
@@ -101,7 +101,7 @@ def test_what_does_not_come_is_told_with_what_helps(repository, answer, times, t
     assert list((tmp_path / "cache" / "maven" / JAR.path).parent.iterdir()) == []
 
 
-def test_a_repository_out_of_reach_is_asked_once_per_process(repository, monkeypatch):
+def test_an_unreachable_repository_is_tried_once_per_process(repository, monkeypatch):
     monkeypatch.setenv("HUDI_HIVE_MAVEN", "http://127.0.0.1:1")
     tries: list[str] = []
     monkeypatch.setattr(metastores, "_download", lambda url, *rest: tries.append(url) or _refuse())

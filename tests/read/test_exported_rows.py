@@ -40,7 +40,7 @@ def test_the_same_rows_as_a_scan(name):
     assert rows_sha256(encode_rows(rows, expected.column_names)) == rows_sha256(encode_rows(expected))
 
 
-def test_types_given_values_and_missing_columns():
+def test_types_constant_values_and_missing_columns():
     base = unzip_fixture("v9_mor_part_rli")
     plan = plan_scan(MetaClient.load(base), Query.of("snapshot"))
     schema = pa.schema([("region", pa.string()), ("stops", pa.int64()), ("none", pa.date32()), ("FARE", pa.string())])

@@ -104,7 +104,7 @@ def test_filters(swapped, text, ids, files):
     assert [(step.before, step.after) for step in named] == ([(3, files)] if files < 3 else [])
 
 
-def test_time_travel_and_ranges_show_the_schema_that_was_asked_for(swapped):
+def test_time_travel_and_ranges_show_the_requested_schema(swapped):
     first, renamed = swapped.timeline.write_instants()[:2]
     before = swapped.scan(as_of=first.requested)
     assert "c" not in before.schema.names and values(before, "a", "b", "s", "n") == [("a1", "b1", "old", 1)]
@@ -178,7 +178,7 @@ NEW = version(
 )
 
 
-def test_a_commits_own_word_goes_before_the_history():
+def test_the_schema_in_a_commit_precedes_the_history():
     evolved = EvolvedSchema(NEW, (OLD, NEW), {"3": OLD})
     assert evolved.written("1") is OLD and evolved.written("2") is NEW and evolved.written("4") is NEW
     assert evolved.written("3") is OLD  # it began before the change
@@ -205,7 +205,7 @@ def test_a_history_without_its_newest_versions():
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("number", VERSIONS)
-def test_the_word_of_a_commit_of_real_hudi(tmp_path, number, kind):
+def test_schemas_in_commits_of_real_hudi_agree_with_the_history(tmp_path, number, kind):
     """A commit that says that it wrote the version before is believed, whatever the history has."""
     path = unzip_fixture(f"v{number}_{kind}_schema_evo", tmp_path)
     client = HudiTable.open(path).client
@@ -218,7 +218,7 @@ def test_the_word_of_a_commit_of_real_hudi(tmp_path, number, kind):
         assert written is not None and written.fields == schema.fields
 
 
-def test_a_lost_history_is_told(tmp_path):
+def test_a_lost_schema_history_is_an_error(tmp_path):
     path = unzip_fixture("v8_cow_schema_evo", tmp_path)
     newest = HudiTable.open(path).scan().to_arrow()
     shutil.rmtree(path / ".hoodie" / ".schema")
@@ -370,7 +370,7 @@ def test_images_have_the_columns_that_are_shown(tmp_path, number, mode):
     ]
 
 
-def test_versions_cost_nothing_to_ask(swapped):
+def test_pruning_by_schema_versions_lists_and_opens_nothing(swapped):
     """What versions leave out is told by base files alone: nothing is listed or opened for it."""
     plan = swapped.scan().plan()
     before = swapped.client.counters.snapshot()

@@ -257,7 +257,7 @@ def test_leaving_early_stops_the_threads(table):
     assert threading.active_count() == before
 
 
-def test_order_is_kept_whoever_is_fastest():
+def test_items_of_concurrent_producers_come_in_order():
     def producer(number):
         def produce():
             for part in range(12):
@@ -270,7 +270,7 @@ def test_order_is_kept_whoever_is_fastest():
     assert result == [(n, part) for n in range(20) for part in range(12)]
 
 
-def test_producers_wait_when_nobody_takes():
+def test_producers_wait_for_the_consumer():
     made = []
 
     def produce():
@@ -285,7 +285,7 @@ def test_producers_wait_when_nobody_takes():
     running.close()
 
 
-def test_an_error_comes_in_its_place():
+def test_an_error_of_a_producer_comes_after_the_items_before_it():
     def good():
         yield 1
 
@@ -337,7 +337,7 @@ def test_rows_of_real_tables(name):
     assert sorted(map(repr, encode_rows(result, names))) == sorted(map(repr, query["rows"]))
 
 
-def test_a_partition_column_that_nothing_tells_is_refused(tmp_path):
+def test_a_partition_column_without_a_value_is_refused(tmp_path):
     base = unzip_fixture("v8_cow_ymd_hive", tmp_path)
     for file in base.rglob("year=*/**/*.parquet"):
         pq.write_table(pq.ParquetFile(file).read().drop_columns(["year"]), file)

@@ -250,7 +250,7 @@ def test_a_write_that_began_before_is_refused(tmp_path):
 # -- files of the history --------------------------------------------------------------------------------------------
 
 
-def test_files_of_the_history_that_nobody_needs(tmp_path):
+def test_outdated_files_of_the_schema_history_are_removed(tmp_path):
     """Leftovers of dead writers go with the next commit, and those of archived commits but the newest."""
     path = tmp_path / "t"
     table = make(path)

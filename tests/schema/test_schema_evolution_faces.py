@@ -20,7 +20,7 @@ def test_rows_are_those_of_hudi(face, name, query):
     assert difference(face, name, query) is None
 
 
-def test_all_versions_types_and_kinds_are_asked():
+def test_cases_cover_all_table_versions_types_and_query_kinds():
     tables = {(expected(name)["table_version"], expected(name)["table_type"]) for _, name, _ in QUERIES}
     assert tables == {(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")}
     kinds = {query["kind"] for _, _, query in QUERIES}

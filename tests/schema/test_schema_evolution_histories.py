@@ -26,7 +26,7 @@ def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, steps: 
     SEEN["histories"] += 1
 
 
-def test_everything_happened(capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_histories_cover_every_action(capsys: pytest.CaptureFixture[str]) -> None:
     """Behind the histories: none of the kinds of changes and queries was left out, few were refused."""
     if SEEN["histories"] < 60:
         pytest.skip("not all histories ran")

@@ -298,7 +298,7 @@ def test_texts_of_types():
             parse_type(wrong)
 
 
-def test_what_is_no_type_or_text_is_told_by_the_column():
+def test_invalid_types_and_comments_are_refused_by_column():
     for kind in (pa.null(), pa.uint64(), pa.duration("s")):
         with pytest.raises(SchemaError, match="column 'new' of type"):
             UPDATE.add("info.new", kind)

@@ -14,7 +14,7 @@ from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import unzip_fixture
 
 
-def test_the_table_knows_the_order_of_its_partition_fields():
+def test_the_order_of_partition_fields_is_that_of_the_table():
     location = location_of(unzip_fixture("v8_cow_ymd_hive"))
     own = TableSnapshot(location, Query.of("snapshot"))
     assert len(own.partition_fields) > 1
@@ -74,7 +74,7 @@ def test_a_statement_over_the_same_table_reads_the_properties_and_lists_the_time
     assert (counters["lists"], counters["opens"]) == (1, 1)
 
 
-def test_answers_kept_are_bounded():
+def test_the_query_cache_is_bounded():
     answers = QueryCache()
     made = [answers.get(number, lambda number=number: [number]) for number in range(100)]
     assert answers.get(99, list) is made[99] and answers.get(0, list) == []
@@ -96,7 +96,7 @@ def test_a_listing_serves_the_next_statement_until_the_timeline_changes(planned,
     assert listed_again and after == first
 
 
-def test_a_listing_is_not_kept_while_an_action_is_under_way(planned, tmp_path):
+def test_a_listing_is_not_cached_while_an_action_is_pending(planned, tmp_path):
     path = unzip_fixture("v8_cow_ymd_hive", tmp_path)
     first, _ = planned(path)
     instant = MetaClient.load(path).timeline.write_instants()[-1]
@@ -118,7 +118,7 @@ def test_a_table_that_was_made_again_is_listed_again(planned, tmp_path):
     assert planned(path)[1] and not planned(path)[1]
 
 
-def test_listings_kept_are_bounded():
+def test_the_listing_cache_is_bounded():
     kept = ListingCache(tables=1)
     clients = [MetaClient.load(unzip_fixture(name)) for name in ("v8_cow_ymd_hive", "v8_cow_types")]
     listers = [kept.take_over(client).directory_lister for client in clients]

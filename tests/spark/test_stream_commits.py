@@ -164,7 +164,7 @@ def test_clustering_starts_no_batch(version):
 
 
 @pytest.mark.parametrize("name", ("v6_cow_archived", "v8_cow_archived", "v9_cow_archived"))
-def test_archived_commits_are_known(name):
+def test_archived_commits_count_as_committed(name):
     client = MetaClient.load(unzip_fixture(name))
     policy = options().read.hollow_policy
     archived = [item for item in client.timeline.archived().instants if item.is_completed and item.is_write]

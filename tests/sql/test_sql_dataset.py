@@ -121,7 +121,7 @@ def test_no_method_of_the_base_class_is_left():
     assert base - own <= {"_scanner_options", "_scan_options"}
 
 
-def test_errors_are_told_before_they_are_raised(tmp_path):
+def test_errors_are_reported_before_they_are_raised(tmp_path):
     path = unzip_fixture("v8_cow_part_mdt", tmp_path)
     scan = HudiTable.open(path).scan()
     told: list[Exception] = []

@@ -227,7 +227,7 @@ def test_rows_that_do_not_fit_go_to_the_disk(tmp_path):
     assert "memory_limit" in str(caught.value)
 
 
-def test_rows_on_the_disk_are_nobody_else_s_and_go_with_the_statement(tmp_path):
+def test_spilled_rows_are_private_and_removed_with_the_statement(tmp_path):
     spill = tmp_path / "spill"
     engine = SqlEngine(memory_limit="40MB", threads=1, temporary_folder=str(spill))
     sql = "SELECT row_number() OVER (ORDER BY hash(range)), repeat('x', 40) FROM range(1000000)"
@@ -301,7 +301,7 @@ def test_statements_that_cannot_run(engine, sql, message):
         engine.query(sql).read_all()
 
 
-def test_names_that_are_not_there(engine):
+def test_unknown_table_names_are_refused(engine):
     visible = pa.table({"x": [1]})
     for sql in ("SELECT * FROM visible", "FROM nope.visits", "FROM '/etc/passwd'", "WITH v AS (SELECT 1) FROM v, w"):
         with pytest.raises(NoSuchObjectError, match="no table"):
@@ -448,7 +448,7 @@ def test_other_tables_are_refused(metastore):
         SqlEngine(HudiConnector(metastore)).query("FROM t")
 
 
-def test_a_metastore_that_is_not_there():
+def test_an_unreachable_metastore_is_an_error():
     client = HiveMetastore("thrift://127.0.0.1:1", retries=0)
     with pytest.raises(MetastoreConnectError):
         SqlEngine(HudiConnector(client)).query("FROM t")

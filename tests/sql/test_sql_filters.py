@@ -66,7 +66,7 @@ def test_rows(name):
     assert ROWS.filter(row_filter.to_arrow())["n"].to_pylist() == expected
 
 
-def test_known_conjuncts_are_nodes_of_their_own():
+def test_translatable_conjuncts_are_nodes_of_their_own():
     expression = in_list(s, ["x", "y"]) & (f == 1.0) & (pc.add(i, 1) == 3)
     row_filter = RowFilter(bind_as_sql(expression, ROWS.schema), ROWS.schema)
     kinds = [type(part.root) for part in row_filter.conjuncts]

@@ -164,7 +164,7 @@ def test_the_sql_modes_have_an_address_a_user_and_a_password():
         assert " p " not in repr(config)
 
 
-def test_the_base_path_must_be_given():
+def test_the_base_path_is_required():
     with pytest.raises(InvalidOptionError, match="base"):
         HiveSyncConfig.from_options({K + "table": "t"})
     with pytest.raises(InvalidOptionError, match="base"):

@@ -222,7 +222,7 @@ def test_a_partition_needs_a_value_for_each_key():
         ddl.partition_spec(["a", "b"], ["1"])
 
 
-def test_columns_are_replaced_for_all_partitions_only_when_asked():
+def test_columns_are_replaced_for_all_partitions_only_by_option():
     table = Table(dbName="d", tableName="t", sd=StorageDescriptor(cols=[FieldSchema(name="a", type="int")]))
     assert ddl.replace_columns(table, cascade=False) == "ALTER TABLE `d`.`t` REPLACE COLUMNS (`a` int)"
     assert ddl.replace_columns(table, cascade=True) == "ALTER TABLE `d`.`t` REPLACE COLUMNS (`a` int) CASCADE"
@@ -284,7 +284,7 @@ def test_a_password_is_not_shown():
     assert str(parse_jdbc_url("jdbc:hive2://h:1/d;password=secret")) == "jdbc:hive2://h:1"
 
 
-def test_nobody_listens(unused_port):
+def test_an_address_without_a_server_is_an_error(unused_port):
     with pytest.raises(MetastoreConnectError, match="SQL server") as caught:
         SqlServer(JdbcAddress("127.0.0.1", unused_port), timeouts=Timeouts(connect=1.0))
     assert caught.value.path == f"jdbc:hive2://127.0.0.1:{unused_port}"

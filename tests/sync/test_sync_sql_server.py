@@ -150,13 +150,13 @@ def test_ctrl_c_in_a_statement_ends_the_session_at_once(server):
         session.execute("USE d", "database d")
 
 
-def test_a_server_that_goes_away_while_a_session_opens_is_told(server):
+def test_a_server_that_stops_while_a_session_opens_is_an_error(server):
     server.name_fails = True
     with pytest.raises(MetastoreLostError, match="SQL server"):
         SqlServer(server.address(), timeouts=Timeouts(connect=2.0, read=2.0))
 
 
-def test_a_server_that_says_nothing_is_told(server):
+def test_a_server_that_answers_no_sasl_greeting_is_an_error(server):
     """SASL's greeting is not answered by a server without it."""
     address = parse_jdbc_url(f"jdbc:hive2://127.0.0.1:{server.port}/default;user=me;password=SECRET")
     with pytest.raises(MetastoreConnectError, match="noSasl") as caught:
@@ -186,7 +186,7 @@ def test_an_address_that_is_refused_does_not_show_its_password(url):
     assert "SECRET" not in str(caught.value)
 
 
-def test_an_open_bracket_is_no_host():
+def test_an_address_with_an_open_bracket_is_refused():
     with pytest.raises(InvalidOptionError, match="host:port"):
         parse_jdbc_url("jdbc:hive2://[::1:10000/d")
 

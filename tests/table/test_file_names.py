@@ -133,7 +133,7 @@ def _named(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(_named(), max_size=20))
-def test_names_come_apart_as_they_were_put_together(cases):
+def test_names_of_files_are_parsed_as_they_were_composed(cases):
     rows = parse(*[name for name, _ in cases])
     columns = ("kind", "file_id", "instant", "write_token", "log_version", "extension")
     assert [tuple(row[column] for column in columns) for row in rows] == [parts for _, parts in cases]

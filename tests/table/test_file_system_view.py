@@ -210,7 +210,7 @@ def test_a_pending_compaction_is_merged_with_the_slice_before(layout):
     assert names(view.latest_base_files()) == ["f_0-0-1_10.parquet", "g_0-0-1_10.parquet"]
 
 
-def test_layout_given_overrides_the_timeline():
+def test_an_explicit_layout_overrides_that_of_the_timeline():
     files = listing("f_0-0-1_10.parquet", "f_0-0-1_20.parquet", ".f_10.log.1_0-0-1")
     timeline = Instants({"10": "21", "20": "20"}, layout=2)
     assert [row[3] for row in slices(FileSystemView(files, timeline).file_slices())][1]

@@ -128,7 +128,7 @@ def test_blocks_of_instants_that_are_not_committed(tmp_path):
     assert keys(scan(tmp_path, *files, timeline=None)) == ["a", "b", "-a", "c"]
 
 
-def test_blocks_after_the_asked_instant(tmp_path):
+def test_blocks_after_the_requested_instant_are_left_out(tmp_path):
     files = (rows(T1, "a"), delete_block(T2, [("a", "", None)]), rows(T3, "c"))
     assert keys(scan(tmp_path, *files, max_instant=T2)) == ["a", "-a"]
     # Instants of different lengths are compared as text.
@@ -136,7 +136,7 @@ def test_blocks_after_the_asked_instant(tmp_path):
     assert keys(scan(tmp_path, *files, max_instant=T2 + "001")) == ["a", "-a"]
 
 
-def test_blocks_of_asked_instants(tmp_path):
+def test_only_blocks_of_the_requested_instants_are_read(tmp_path):
     files = (rows(T1, "a"), rows(T2, "b"), rows(T3, "c"))
     records = scan(tmp_path, *files, instants={T2, T3}, max_instant=T2)
     assert keys(records) == ["b"]
@@ -156,7 +156,7 @@ def test_rollback_makes_earlier_blocks_void(tmp_path):
 
 
 @pytest.mark.parametrize("timeline", [Committed(T1, T2), None])
-def test_rollback_counts_for_every_asked_instant(tmp_path, timeline):
+def test_a_rollback_block_counts_for_every_requested_instant(tmp_path, timeline):
     # A rollback is no write instant, so the commit test does not see it, nor does it belong to a range.
     files = (rows(T1, "a"), rows(T2, "b"), rollback_block(T5, T2))
     assert keys(scan(tmp_path, *files, timeline=timeline, max_instant=T2)) == ["a"]
@@ -257,7 +257,7 @@ def test_blocks_that_a_retried_task_wrote_again_count_once(tmp_path):
     assert keys(scan(tmp_path, rows(T1, "a", BLOCK_IDENTIFIER="0,1"), again)) == ["a", "b"]
 
 
-def test_attempts_that_differ_are_both_kept(tmp_path):
+def test_blocks_of_different_attempts_are_both_read(tmp_path):
     # Two tasks of one instant, one of them in its second attempt: neither repeats the other.
     one, other = rows(T1, "a", BLOCK_IDENTIFIER="0,1"), rows(T1, "b", BLOCK_IDENTIFIER="1,1")
     assert keys(scan(tmp_path, one, other)) == ["a", "b"]

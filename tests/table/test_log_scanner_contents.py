@@ -48,7 +48,7 @@ LOG_BLOCKS = DATA / "log_blocks"
 # -- contents ------------------------------------------------------------------------------------------------------
 
 
-def test_columns_that_are_asked_for(tmp_path):
+def test_selected_columns(tmp_path):
     files = (data_block(T1, [row("a", 5, "x")]),)
     (block,) = scan(tmp_path, *files, columns=["name", "no such column", "ts"]).data
     assert block.batch.to_pylist() == [{"name": "x", "ts": 5}]
@@ -283,7 +283,7 @@ def test_the_key_of_an_hfile_entry_belongs_to_the_field_key(tmp_path):
 
 @pytest.mark.parametrize("kind", [BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA], ids=str)
 @pytest.mark.parametrize("columns", [None, ["_hoodie_record_key"], ["ts"]], ids=str)
-def test_keys_that_are_asked_for(tmp_path, kind, columns):
+def test_selected_keys(tmp_path, kind, columns):
     records = [row(name) for name in "abcde"]
     content = None
     if kind is BlockType.PARQUET_DATA:

@@ -57,7 +57,7 @@ def test_a_mode_by_name_counts(mode):
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_without_a_mode_strategy_and_ordering_fields_tell():
+def test_without_a_merge_mode_strategy_and_ordering_fields_decide():
     assert spec(8, strategy="ce9acb64-bde0-424c-9b91-f6ebba25356d", ordering="ts").on_base is Order.COMMIT_TIME
     assert spec(8, strategy="eeb8d96f-b1e4-49fd-bbf8-28ac514178e5").on_base is Order.EVENT_TIME
     assert spec(9, ordering="ts").on_base is Order.EVENT_TIME
@@ -99,7 +99,7 @@ def test_partial_modes_and_markers():
         (9, {"meta": "false"}, "neither meta columns nor record key fields"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name(version, properties, named):
+def test_unknown_options_are_refused_by_name(version, properties, named):
     with pytest.raises(UnsupportedTableError, match=named):
         spec(version, **properties)
 

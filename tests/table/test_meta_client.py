@@ -44,7 +44,7 @@ def test_files_are_listed_once():
     assert not cost.get("lists")
 
 
-def test_known_partitions_cost_one_listing_each():
+def test_named_partitions_cost_one_listing_each():
     client = MetaClient.load(unzip_fixture("v8_cow_wide_250"))
     walked = MetaClient.load(unzip_fixture("v8_cow_wide_250")).list_files()
     with client.counters.measure() as cost:

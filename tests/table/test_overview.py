@@ -93,7 +93,7 @@ def test_slices_are_those_of_hudi(name):
         assert all(row[5] <= 1 for row in rows)
 
 
-def test_only_wanted_partitions_are_listed():
+def test_only_selected_partitions_are_listed():
     client = MetaClient.load(unzip_fixture("v9_cow_wide_250"))
     partitions = client.partition_paths()
     found = slice_rows(client, client.base_path, "p00[0-3]")

@@ -52,7 +52,7 @@ def test_a_lost_timeline_is_no_empty_table(tmp_path, name):
     assert caught.value.path.endswith(".hoodie/timeline") and caught.value.remedy
 
 
-def test_what_a_table_says_of_itself(table):
+def test_properties_of_an_opened_table(table):
     assert (table.name, table.version, table.type) == ("v8_cow_part_mdt", 8, "COPY_ON_WRITE")
     assert table.partitions() == ["kyiv", "lima", "oslo"]
     assert table.properties["hoodie.table.name"] == "v8_cow_part_mdt"

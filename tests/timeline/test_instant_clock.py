@@ -66,7 +66,7 @@ def test_a_clock_that_goes_back_between_commits(kind, version, tmp_path, monkeyp
         ("7", State.COMPLETED, 8),
     ],
 )
-def test_a_time_after_which_there_is_none_is_refused(odd, state, version, tmp_path):
+def test_a_write_after_the_greatest_possible_instant_is_refused(odd, state, version, tmp_path):
     """Nothing of the write is left, and once the instant's files are gone it goes well."""
     table = table_at(tmp_path / "t", version=version)
     table.insert(rows(1, "a"))

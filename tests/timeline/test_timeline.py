@@ -375,7 +375,7 @@ def test_committed_test_against_its_words(tmp_path_factory, instants, days):
     assert mask == [day in done or day < start for day in days]
 
 
-def test_instants_that_are_not_there(tmp_path):
+def test_missing_instants_are_errors(tmp_path):
     timeline = make(tmp_path, [f"{t(1)}.commit"])
     with pytest.raises(InstantNotFoundError) as raised:
         timeline.get(t(2))

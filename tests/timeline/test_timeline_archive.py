@@ -230,7 +230,7 @@ def test_a_torn_end_is_skipped_and_a_torn_middle_is_refused(tmp_path):
 
 @pytest.mark.parametrize("number", [1, 3, 5])
 @pytest.mark.parametrize("left", [0, 0.5, 0.999])
-def test_what_a_cut_archive_of_layout_1_lost_is_nowhere(tmp_path, number, left):
+def test_a_truncated_archive_of_layout_1_is_corrupt(tmp_path, number, left):
     base = unzip_fixture("v6_cow_archived", tmp_path)
     path = base / LOGS / f".commits_.archive.{number}_1-0-1"
     whole = path.read_bytes()

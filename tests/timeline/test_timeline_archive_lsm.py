@@ -76,7 +76,7 @@ def test_files_that_an_archival_left_without_naming_them(tmp_path):
         load(base).archived().instants  # noqa: B018
 
 
-def test_files_of_layout_2_are_those_that_manifest_and_name_tell(tmp_path):
+def test_archive_files_whose_content_is_not_that_of_their_name_are_refused(tmp_path):
     base = unzip_fixture("v9_cow_archived", tmp_path)
     files = sorted((base / HISTORY).glob("*.parquet"))
     for file, other in zip(files, files[1:] + files[:1], strict=True):
@@ -212,7 +212,7 @@ def test_plans_and_outcomes_of_layout_2(tmp_path):
 
 
 @pytest.mark.parametrize("column", ["completionTime", "metadata"])
-def test_an_archive_file_without_a_column_is_told(tmp_path, column):
+def test_an_archive_file_without_a_column_is_corrupt(tmp_path, column):
     base = unzip_fixture("v8_cow_archived", tmp_path)
     for path in (base / HISTORY).glob("*.parquet"):
         table = pq.read_table(path)

@@ -151,7 +151,7 @@ def test_the_oldest_commits_go_and_nothing_is_lost(tmp_path: Path, version: int)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_as_many_commits_as_are_kept_stay(tmp_path: Path, version: int) -> None:
+def test_archival_retains_the_minimum_of_commits(tmp_path: Path, version: int) -> None:
     table = Table(tmp_path, version)
     for number in range(1, 4):
         table.commit(number)
@@ -214,7 +214,7 @@ def test_archival_stops_at_what_must_stay(tmp_path: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_archival_may_pass_savepoints_if_asked(tmp_path: Path, version: int) -> None:
+def test_archival_may_pass_savepoints_by_option(tmp_path: Path, version: int) -> None:
     table = Table(tmp_path, version)
     for number in range(1, 8):
         table.commit(number)
@@ -243,7 +243,7 @@ def test_the_metadata_table_holds_its_table_back(tmp_path: Path, version: int) -
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_commit_that_tells_the_schema_stays(tmp_path: Path, version: int) -> None:
+def test_the_commit_with_the_latest_schema_is_not_archived(tmp_path: Path, version: int) -> None:
     table = Table(tmp_path, version)
     table.commit(1)
     for number in range(2, 8):

@@ -212,7 +212,7 @@ def test_schemas_are_those_of_the_release_that_writes_the_version(version: int) 
 # -- times -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_instant_is_greater_than_everything_known(tmp_path: Path) -> None:
+def test_a_new_instant_is_greater_than_all_others(tmp_path: Path) -> None:
     storage, writer = table(tmp_path, 2)
     clock = InstantClock(lambda: 1_767_225_600_000)  # 2026-01-01
     assert clock.new_instant(None, "UTC") == "20260101000000000"

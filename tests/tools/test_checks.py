@@ -57,7 +57,7 @@ def test_circle_through_a_face(tmp_path):
     assert circle == "circle:hudi_hive.table|hudi_hive.table.names|hudi_hive.view"
 
 
-def test_two_circles_are_told_apart(tmp_path):
+def test_two_circles_are_two_findings(tmp_path):
     chain = {"a": "b", "b": "a", "c": "d", "d": "e", "e": "c", "f": "a"}
     tree = make_tree(tmp_path, {f"tests/{one}.py": f"import tests.{other}" for one, other in chain.items()})
     groups = imports.circles(tree, list(imports.all_imports(tree)))
@@ -156,7 +156,7 @@ def test_rooms(tmp_path):
         ("def f():\n    found = 1\n" + "    g()\n" * 5 + "    return found", "local found"),
     ],
 )
-def test_word(tmp_path, text, subject):
+def test_identifiers_with_banned_words_are_findings(tmp_path, text, subject):
     assert product(tmp_path, words, text) == {subject}
 
 

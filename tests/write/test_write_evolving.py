@@ -146,7 +146,7 @@ def test_rows_are_reconciled_by_name(version: int, kind: str, tmp_path: Path) ->
     ]
 
 
-def test_a_column_that_comes_again_is_another(version: int, kind: str, tmp_path: Path) -> None:
+def test_a_dropped_column_that_is_added_again_is_a_new_column(version: int, kind: str, tmp_path: Path) -> None:
     path = make(tmp_path, version, kind)
     alter(path, ("drop", "name"))
     alter(path, ("add", "name", "string"), ("drop", "info.b"), ("rename", "info.a", "b"))

@@ -71,7 +71,7 @@ def test_rows_are_as_a_model_says(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*fixture_names("cow_custom_keygen"), "v6_cow_tskey_hive"])
-def test_key_generators_that_tables_do_not_tell_are_asked_for(name: str, tmp_path: Path) -> None:
+def test_writes_without_the_key_generator_of_a_table_are_refused(name: str, tmp_path: Path) -> None:
     path = unzip_fixture(name, tmp_path)
     before, table = _files(path), HudiTable.open(path)
     with pytest.raises(InvalidOptionError, match=r"custom key generator|timestamp\.type is missing"):

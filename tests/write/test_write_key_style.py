@@ -44,7 +44,7 @@ def test_later_keys_are_like_the_first(tmp_path, version, kind, first, named):
     assert keys(table) == [f"id:{key}" if named else key for key in "bc"]
 
 
-def test_an_option_that_asks_for_other_keys_is_refused(tmp_path):
+def test_an_option_that_contradicts_the_key_encoding_of_the_table_is_refused(tmp_path):
     table = made(tmp_path, 8)
     table.insert(ROWS)
     with pytest.raises(InvalidOptionError, match=f"{ENCODING}=false contradicts the table"):

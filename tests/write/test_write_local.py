@@ -271,7 +271,7 @@ def test_keys_that_are_made_up(tmp_path, version, kind):
 
 
 @everywhere
-def test_deletes_that_do_not_tell_the_partition(tmp_path, version, kind):
+def test_deletes_without_the_partition_column(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     options = {"hoodie.index.type": "GLOBAL_SIMPLE", **OFF}
     table.insert(rows(("a", "sf", 1, 1), ("b", "la", 2, 1)), options)
@@ -294,7 +294,7 @@ def files(path) -> set[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_log_file_is_told_with_those_before_it(tmp_path, version):
+def test_a_write_stat_names_a_log_file_with_those_before_it(tmp_path, version):
     """Real Hudi tells change data by the slice that the write stat names, without a listing."""
     table = make(tmp_path, version, MERGE_ON_READ)
     table.insert(rows(("a", "sf", 1, 1)), options=OFF)

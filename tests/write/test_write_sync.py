@@ -7,7 +7,7 @@ from tests.write.shared.write_sync_tests import (
     server,
     test_every_operation_syncs_and_as_a_sync_of_its_own_does,
     test_new_columns_are_synced,
-    test_nothing_is_synced_unasked,
+    test_nothing_is_synced_unless_enabled,
     test_rows_stand_where_the_sync_fails,
     test_wrong_options_of_the_sync_are_refused_before_anything_is_written,
 )
@@ -17,7 +17,7 @@ __all__ = [
     "server",
     "test_every_operation_syncs_and_as_a_sync_of_its_own_does",
     "test_new_columns_are_synced",
-    "test_nothing_is_synced_unasked",
+    "test_nothing_is_synced_unless_enabled",
     "test_rows_stand_where_the_sync_fails",
     "test_wrong_options_of_the_sync_are_refused_before_anything_is_written",
 ]

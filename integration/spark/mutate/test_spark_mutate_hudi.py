@@ -95,7 +95,7 @@ def test_each_fault_has_its_own_error_and_nothing_becomes_visible(spark, tmp_pat
     assert not table.refresh().timeline.pending()
 
 
-def test_what_is_asked_must_be_clear(spark, tmp_path):
+def test_ambiguous_arguments_of_a_mutation_are_refused(spark, tmp_path):
     table = make(tmp_path)
     rows = frame(spark, CHANGED)
     for how in ({}, {"operation": "op", "on": ["id"]}):

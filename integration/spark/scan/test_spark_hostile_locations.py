@@ -14,7 +14,7 @@ pytestmark = pytest.mark.jvm
 NAME = "v9_cow_part_mdt"
 
 
-def test_locations_of_registered_partitions_are_not_looked_at(spark, synced, metastore, tmp_path):
+def test_locations_of_registered_partitions_are_not_read(spark, synced, metastore, tmp_path):
     table = synced(NAME, tmp_path, "evil_locations")
     database, name = table.split(".")
     base = tmp_path / NAME

@@ -260,7 +260,7 @@ def test_changes_by_name(spark, synced):
     assert rows_sha256(encode_rows(found, wanted.column_names)) == rows_sha256(encode_rows(wanted))
 
 
-def test_what_tells_of_files_is_refused(spark, synced):
+def test_the_metadata_column_of_files_is_refused(spark, synced):
     table = f"{synced(MIXED)}_rt"
     with pytest.raises((UnsupportedTableError, AnalysisException)):
         spark.sql(f"SELECT _metadata.file_name FROM {table}").collect()

@@ -101,7 +101,7 @@ def test_pandas_api(spark, names):
     assert len(frame[frame.city == "oslo"]) == 6
 
 
-def test_sessions_are_not_kept(spark, names):
+def test_sessions_can_be_garbage_collected(spark, names):
     from hudi_hive.spark.scan import HudiFileIndex
     from hudi_hive.spark.statements import HudiParser
 

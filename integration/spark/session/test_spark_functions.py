@@ -73,7 +73,7 @@ def test_change_data_in_statements(spark, synced):
     assert nothing.collect() == []
 
 
-def test_change_data_that_is_not_kept_is_refused(spark, synced):
+def test_change_data_of_a_table_without_cdc_is_refused(spark, synced):
     with pytest.raises(UnsupportedTableError, match="keeps no change data"):
         spark.sql(f"SELECT * FROM hudi_table_changes('{synced('v9_cow_part_mdt')}', 'cdc', 'earliest')")
 

@@ -142,7 +142,7 @@ def test_views_are_read_and_never_written(spark, name):
     assert sorted(item for item in path.rglob("*")) == files
 
 
-def test_given_columns(spark):
+def test_a_reader_with_a_schema_reads_its_columns(spark):
     path = unzip_fixture(COW)
     frame = spark.read.format("hudi").schema("page STRING, city STRING").load(str(path))
     wanted = HudiTable.open(path).scan().to_arrow().select(["page", "city"])
@@ -211,7 +211,7 @@ def test_a_stream_finds_the_source(spark):
     assert frame.schema == read(spark, unzip_fixture(COW)).schema
 
 
-def test_sessions_with_views_are_not_kept(spark):
+def test_sessions_with_views_can_be_garbage_collected(spark):
     virtual = spark._jvm.java.lang
     sessions = {}
     for name in (COW, MOR):

@@ -114,7 +114,7 @@ def test_dynamic_partition_pruning_and_subqueries(spark, synced):
     assert count(spark, f"{wide} WHERE p = (SELECT max(p) FROM wanted)") == 1
 
 
-def test_filters_of_one_text_are_told_apart(spark, synced):
+def test_filters_of_one_text_in_two_time_zones_are_different(spark, synced):
     wide = spark.table(synced("v9_cow_wide_250"))
     moment = "cast(concat('2024-01-', substr(p, 3, 2), ' 00:00:00') as timestamp)"
     expression = f"cast({moment} as bigint) >= 1704844800"

@@ -129,13 +129,13 @@ def test_it_listens_on_loopback_only(server):
     assert {address for address, _ in found} == {"127.0.0.1"}
 
 
-def test_the_wrong_kind_of_authentication_is_told(server):
+def test_the_wrong_kind_of_authentication_is_an_error(server):
     address = parse_jdbc_url(f"{server.jdbc_url};auth=noSasl")
     with pytest.raises(MetastoreConnectError, match="noSasl"):
         SqlServer(address, timeouts=Timeouts(connect=5.0))
 
 
-def test_a_taken_port_is_told_before_java_is_started(tmp_path):
+def test_a_port_in_use_is_an_error_before_java_starts(tmp_path):
     stages: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -145,7 +145,7 @@ def test_a_taken_port_is_told_before_java_is_started(tmp_path):
     assert (server.is_running, server.pid, stages) == (False, None, [])
 
 
-def test_settings_arrive_and_nobody_else_sees_them(server):
+def test_settings_reach_the_server_and_no_command_line_shows_them(server):
     # An expression that fails with what it was given tells what the server knows.
     with SqlServer(parse_jdbc_url(server.jdbc_url)) as session, pytest.raises(MetastoreServerError) as caught:
         session.execute("SELECT raise_error('${spark.hadoop.some.text}')", "a question")
@@ -239,14 +239,14 @@ def test_metastores_that_spark_would_not_find_are_refused(uri):
         ThriftServer(uri)
 
 
-def test_a_metastore_that_is_not_there_is_told(tmp_path):
+def test_an_unreachable_metastore_is_an_error(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(MetastoreConnectError, match="nobody listens"):
         ThriftServer(f"thrift://127.0.0.1:{port}", directory=tmp_path).start()
 
 
-def test_a_start_that_fails_is_told(metastore_uri, tmp_path, monkeypatch):
+def test_a_start_that_fails_is_an_error(metastore_uri, tmp_path, monkeypatch):
     with pytest.raises(SparkError, match="nonsense") as caught:
         ThriftServer(metastore_uri, directory=tmp_path, settings={"spark.master": "nonsense"}).start()
     assert "thriftserver.log" in str(caught.value)

@@ -140,7 +140,7 @@ def filters(draw, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_row_is_lost_or_won(client, layouts, layout, data):
+def test_filtered_rows_are_those_of_a_scan(client, layouts, layout, data):
     check_layout(client, layouts, layout, data)
 
 
@@ -186,7 +186,7 @@ def renamed(fresh):
     return path
 
 
-def test_keys_that_only_the_metastore_knows_are_columns(fresh, renamed):
+def test_partition_keys_that_only_the_metastore_has_are_columns(fresh, renamed):
     connector = HudiConnector(fresh)
     handle = connector.metadata.table("default", "t")
     own = HudiTable.open(renamed).scan().to_arrow()
@@ -207,7 +207,7 @@ def test_keys_that_only_the_metastore_knows_are_columns(fresh, renamed):
     assert sum(batch.num_rows for batch in connector.read(handle, [], text)) == wanted.num_rows
 
 
-def test_their_values_are_not_told_by_folders(fresh, renamed):
+def test_partition_keys_of_the_metastore_alone_cannot_be_read_by_listing(fresh, renamed):
     connector = HudiConnector(fresh)
     with pytest.raises(InvalidOptionError, match="in the metastore alone"):
         connector.splits(connector.metadata.table("default", "t"), source="listing")
@@ -249,7 +249,7 @@ def test_a_split_carries_all_of_the_filter(fresh, renamed):
 # -- the same of any source ------------------------------------------------------------------------------------------
 
 
-def test_a_null_key_is_none_whoever_tells(client, layouts):
+def test_a_null_partition_key_is_none_by_metastore_and_by_listing(client, layouts):
     name, _ = layouts["text, hive style"]
     connector = HudiConnector(client)
     handle = connector.metadata.table("default", name)

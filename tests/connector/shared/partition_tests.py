@@ -66,7 +66,7 @@ def test_nothing_that_fits_costs_no_partition_but_one(fresh, many_days):
     assert calls == {"get_partitions_by_filter": 1, "get_partition_names": 1, "get_partitions_by_names": 1}
 
 
-def test_a_server_that_refuses_filters_is_asked_by_name(fresh, server, many_days, monkeypatch):
+def test_partitions_of_a_server_that_refuses_filters_are_read_by_name(fresh, server, many_days, monkeypatch):
 
     def refused(*arguments):
         raise MetastoreServerError("Filtering is supported only on partition keys of type string")
@@ -109,7 +109,7 @@ def test_recorded_locations_are_taken_as_they_are(fresh, many_days):
     assert sorted(folders) == ["day=2024-01-01", "day=2024-01-02"]
 
 
-def test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty(fresh, many_days, tmp_path):
+def test_partitions_that_are_not_registered_are_not_read_and_removed_ones_are_empty(fresh, many_days, tmp_path):
     path = tmp_path / "t"
     shutil.copytree(many_days, path)
     register(fresh, path, "t", partitions=["day=2024-01-01", "day=2031-01-01"])
@@ -169,7 +169,7 @@ def test_the_metadata_table_names_partitions(fresh):
         connector.splits(handle, source="x")
 
 
-def test_a_table_without_metadata_table_has_none_to_ask(fresh, many_days):
+def test_the_metadata_table_as_source_is_refused_where_there_is_none(fresh, many_days):
     connector = HudiConnector(fresh)
     with pytest.raises(MetadataTableError):
         connector.splits(connector.metadata.table("default", "kept_days"), source="metadata table")

@@ -71,7 +71,7 @@ def test_a_schema_that_fastavro_parsed_is_taken_too():
     assert decode_records(data, starts, ends, parsed).equals(decode_records(data, starts, ends, CHOSEN))
 
 
-def test_columns_come_in_the_order_they_are_asked_in():
+def test_columns_come_in_the_order_of_the_selection():
     data, starts, ends = encode(CHOSEN, chosen_rows())
     batch = decode_records(memoryview(data), starts, ends, CHOSEN, columns=["s", "i", "s"])
     assert batch.schema.names == ["s", "i", "s"]

@@ -44,5 +44,5 @@ def test_blocks_that_hudi_wrote(name):
         assert all(column.equals(batch.column(one)) for one, column in zip(some, alone.columns, strict=True))
 
 
-def test_there_are_such_blocks():
+def test_fixtures_have_avro_blocks():
     assert sum(1 for name in NAMES for _ in avro_blocks(name)) > 50

@@ -130,7 +130,7 @@ def test_lengths_that_reach_beyond_the_record(kind, size):
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said(kind, encoded, message):
+def test_errors_of_damaged_records_name_what_is_wrong(kind, encoded, message):
     data, starts, ends = laid_out([encoded])
     with pytest.raises(CorruptFileError, match=message):
         decode_records(data, starts, ends, one_field(kind))

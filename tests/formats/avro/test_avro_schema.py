@@ -113,7 +113,7 @@ def test_list_element_is_named_element_at_every_depth():
     assert str(arrow) == "list<element: list<element: int32>>"
 
 
-def test_doc_is_kept():
+def test_the_doc_of_a_field_becomes_metadata_of_the_arrow_field():
     schema = avro_to_arrow(json.dumps(record(field("int", doc="how many"), field("int", name="d", doc=""))))
     assert schema.field("c").metadata == {b"doc": b"how many"}
     assert schema.field("d").metadata is None

@@ -63,7 +63,7 @@ def candidates(storage: Storage, names: list[str], text: str) -> int:
         ("st.x = 5", ROWS),
     ],
 )
-def test_rows_that_come_out(written, text, rows):
+def test_rows_of_a_lookup_are_those_of_the_filter(written, text, rows):
     storage, table = written
     assert candidates(storage, table.column_names, text) == rows
     row_filter = parse_filter(text, table.schema)

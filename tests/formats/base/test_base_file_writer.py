@@ -101,7 +101,7 @@ def test_files_without_filter(tmp_path, keyless):
     assert (written.min_key is None) == keyless
 
 
-def test_ranges_tell_bounds_counts_and_sizes(tmp_path):
+def test_ranges_have_bounds_counts_and_sizes(tmp_path):
     _, written = write(tmp_path, rows())
     found = ranges_of(written.ranges)
     names = ["_hoodie_record_key", "id", "price", "at", "day", "place.x", "place.name"]
@@ -137,7 +137,7 @@ def test_ranges_over_batches_and_of_every_type():
     assert set(values) < set(WRAPPERS)
 
 
-def test_bounds_that_are_not_known_and_long_decimals():
+def test_unusable_bounds_and_bounds_of_long_decimals():
     ranges = ColumnRanges(pa.schema([("f", pa.float64()), ("d", pa.decimal128(30, 20)), ("n", pa.int32())]))
     for numbers in ([1.0, math.nan], [2.0, 3.0]):
         decimals = pa.array([Decimal("-1e-20"), Decimal("1.28e-18")], pa.decimal128(30, 20))

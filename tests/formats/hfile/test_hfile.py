@@ -307,7 +307,7 @@ def test_an_index_that_leads_to_a_block_twice_is_refused():
         hfile.scan_prefixes([""])
 
 
-def test_a_schema_without_end_is_told():
+def test_a_schema_that_is_not_json_is_an_error():
     deep = reader(schema="[" * 100_000)
     with pytest.raises(CorruptFileError, match="not JSON"):
         _ = deep.schema

@@ -30,7 +30,7 @@ def reader(data: bytes) -> HFileReader:
     ),
     st.sampled_from(["gz", "none"]),
 )
-def test_entries_come_back(entries, codec):
+def test_written_entries_are_read_back(entries, codec):
     pairs = sorted((key.encode(), value) for key, value in entries.items())
     keys = pa.array([key for key, _ in pairs], pa.binary())
     values = pa.array([value for _, value in pairs], pa.binary())

@@ -183,7 +183,7 @@ ORDERINGS = st.one_of(
 
 @given(st.lists(st.tuples(st.none() | st.text(max_size=80), st.none() | st.text(max_size=5), ORDERINGS), max_size=30))
 @settings(max_examples=200, deadline=None)
-def test_what_goes_in_comes_out(records):
+def test_encoded_delete_records_are_decoded(records):
     table = deletes(*records)
     assert table["record_key"].to_pylist() == [key for key, _, _ in records]
     assert table["partition_path"].to_pylist() == [path for _, path, _ in records]

@@ -140,7 +140,7 @@ def test_many_deletes():
         ({"x": pa.array([Decimal("1e-16")], pa.decimal128(20, 16))}, "do not fit"),
     ],
 )
-def test_ordering_values_that_cannot_be_told_are_refused(columns, message):
+def test_unsupported_ordering_columns_are_refused(columns, message):
     keys = pa.table({"record_key": ["a"], "partition_path": ["p"], **columns})
     with pytest.raises(SchemaError, match=message):
         delete_block(INSTANT, keys)

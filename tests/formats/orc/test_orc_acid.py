@@ -289,7 +289,7 @@ def test_wrong_calls():
             call()
 
 
-def test_what_is_given_up_is_no_orc_file():
+def test_an_aborted_delta_writer_leaves_no_orc_file():
     sink = io.BytesIO()
     with pytest.raises(ZeroDivisionError), DeltaWriter(sink, columns=COLUMNS, write_id=1, bucket=0) as writer:
         writer.write(_rows(3))

@@ -128,7 +128,7 @@ def test_what_coordinators_of_the_transaction_itself_took_is_committed(tmp_path)
     assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == ["b", "c", "d", "e"]
 
 
-def test_a_global_index_tells_records_in_other_partitions_and_moves_them(tmp_path):
+def test_a_global_index_finds_records_in_other_partitions_and_moves_them(tmp_path):
     options = {**QUICK, "hoodie.index.type": "GLOBAL_BLOOM"}
     table = make(tmp_path, options=options)
     with HudiMutatorClient(table.path, options) as client:
@@ -189,7 +189,7 @@ def test_a_bucket_index_finds_records_too(tmp_path, kind):
 
 
 @both_kinds
-def test_the_record_index_is_asked_and_kept_right(tmp_path, kind):
+def test_the_record_index_is_used_and_kept_up_to_date(tmp_path, kind):
     options = {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"}
     table = make(tmp_path, kind=kind, options=options)
     with HudiMutatorClient(table.path, options) as client:
@@ -322,7 +322,7 @@ def test_the_reader_shows_the_table_as_of_the_begin(tmp_path):
     }
 
 
-def test_a_sync_that_is_asked_for_follows_the_commit_or_is_refused(tmp_path):
+def test_a_requested_sync_follows_the_commit_or_is_refused(tmp_path):
     table = make(tmp_path)
     asked = {
         **QUICK,

@@ -28,7 +28,7 @@ both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_change_data_tell_each_change(tmp_path, version):
+def test_change_data_have_a_row_for_each_change(tmp_path, version):
     table = make(tmp_path, version, cdc=True)
     last = table.refresh().timeline.completed()[-1]
     with HudiMutatorClient(table.path, QUICK) as client:

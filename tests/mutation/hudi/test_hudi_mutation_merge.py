@@ -51,7 +51,7 @@ def test_changes_insert_update_delete_and_move(tmp_path, kind):
 
 
 @both_kinds
-def test_what_becomes_of_matches_is_told(tmp_path, kind):
+def test_matches_are_changed_or_ignored_by_clause(tmp_path, kind):
     table = make(tmp_path, kind=kind, ordering_fields=[])
     changes = table_of([("a", "x", 7, "a7"), ("n", "x", 7, "n7")])
     merged(table, changes, ["id", "p"], when_matched="ignore")

@@ -191,7 +191,7 @@ def test_what_an_order_by_events_might_drop_is_refused(tmp_path):
     assert seen(table) == {**AT_FIRST, ("a", "x"): (8, "a8"), ("b", "x"): (0, "b0"), ("d", "y"): (2, "d2")}
 
 
-def test_a_single_writer_that_others_took_for_dead_is_told(tmp_path):
+def test_a_writer_whose_files_others_rolled_back_gets_an_error(tmp_path):
     table = make(tmp_path)
     with HudiMutatorClient(table.path, QUICK) as client:
         txn = client.new_transaction().begin()

@@ -262,7 +262,9 @@ class MutationBehaviour(MutationTables):
         assert left.state is TransactionState.ABORTED
         assert not client.connected
 
-    def test_tables_are_looked_at_first(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+    def test_tables_are_checked_when_a_client_is_made(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
         with (
             pytest.raises(HudiHiveError, match="nothing_here"),
             MutatorClient(metastore.uri, sinks=["default.nothing_here"]),
@@ -328,7 +330,7 @@ class MutationBehaviour(MutationTables):
             dead = {info.id for info in transactions.open_transactions() if not info.aborted}
             assert not dead & {opened, waiting.id, holder.id}
 
-    def test_a_lost_lock_is_told_and_nothing_is_committed(
+    def test_a_lost_lock_is_an_error_and_nothing_is_committed(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient
     ) -> None:
         name = self.make(transactions, warehouse)

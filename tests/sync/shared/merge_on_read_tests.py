@@ -185,7 +185,7 @@ def test_partitions_follow_when_a_name_is_to_show_another_view(client, increment
     assert sorted(place.partition(f"{path}/")[2] for place in right) == entry["written"]
 
 
-def test_names_that_are_not_synced_any_more_are_told(client):
+def test_names_that_are_not_synced_any_more_are_reported(client):
     path = unzip_fixture("v8_mor_part_rli")
     assert sync(client, path, "t").warnings == ()
     report = sync(client, path, "t", strategy="RT")

@@ -114,7 +114,7 @@ def test_incremental_sync_refuses_a_second_folder_of_the_same_values(client, mon
     assert state(client, "t") == before
 
 
-def test_bad_input_gives_errors_of_ours(client, tmp_path):
+def test_bad_input_raises_errors_of_this_package(client, tmp_path):
     with pytest.raises(TableNotFoundError):
         sync(client, tmp_path / "nothing", "t")
     with pytest.raises(InvalidOptionError, match="metastore"):

@@ -157,7 +157,7 @@ def test_partitions_are_added_and_dropped_in_batches(client, tmp_path):
     assert len(client.partition_names(DATABASE, "wide")) == 250
 
 
-def test_filter_pushdown_asks_by_filter(client, tmp_path):
+def test_filter_pushdown_reads_partitions_by_filter(client, tmp_path):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "t", filter_pushdown=True)
     story_table(tmp_path, "t", "03")
@@ -313,7 +313,7 @@ def test_a_table_of_another_kind_is_left_alone(client, tmp_path):
     assert client.table(DATABASE, "u").sd.location.endswith("texts")
 
 
-def test_a_conditional_sync_moves_the_stamp_only_with_something_else(client, tmp_path):
+def test_a_conditional_sync_moves_the_last_commit_only_with_other_changes(client, tmp_path):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "t", conditional=True)
     before = client.table(DATABASE, "t").parameters[LAST_COMMIT]
@@ -362,7 +362,7 @@ def test_rows_can_be_printed(client, tmp_path):
     assert report.total_calls == 2
 
 
-def test_a_table_of_one_case_is_found_under_any(client, tmp_path):
+def test_names_of_tables_are_compared_without_case(client, tmp_path):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "Upper")
     assert sync(client, path, "UPPER").plan.is_noop

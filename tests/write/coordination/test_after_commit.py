@@ -97,7 +97,7 @@ def test_an_interrupt_behind_the_commit_says_that_it_stands(tmp_path, monkeypatc
     assert [row["id"] for row in rows_of(tmp_path / "t")] == ["a", "b"]
 
 
-def test_what_is_there_is_complete_though_its_creation_raised(tmp_path, monkeypatch):
+def test_a_commit_whose_file_exists_is_complete_though_its_creation_raised(tmp_path, monkeypatch):
     """The completed file decides, not what came of the call that made it."""
     table = table_at(tmp_path / "t")
     create = TimelineWriter._create

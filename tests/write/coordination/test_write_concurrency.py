@@ -175,7 +175,7 @@ def test_nothing_is_planned_while_a_completed_write_is_being_rolled_back(
     assert seen(table) == [("a", 1), ("b", 1)]
 
 
-def test_a_restore_undoes_what_was_written_while_it_was_asked_for(tmp_path: Path) -> None:
+def test_a_restore_undoes_what_was_written_after_its_request(tmp_path: Path) -> None:
     table = make(tmp_path)
     context = ServiceContext(table.client, QUICK)
     savepoint = create_savepoint(context).instant.requested

@@ -197,7 +197,7 @@ def test_buckets_are_one_by_their_number(table):
 
 
 @pytest.mark.parametrize("completed", [False, True])
-def test_a_compaction_known_before(table, completed):
+def test_conflicts_with_a_compaction_that_was_pending_at_the_begin(table, completed):
     table.compaction(3, "a")
     begun = start(table)
     if completed:

@@ -29,7 +29,7 @@ def test_a_heartbeat_lives_as_long_as_its_block(storage, tmp_path):
     assert silent_instants(storage, ["20260101000000000"]) == ["20260101000000000"]
 
 
-def test_a_writer_that_was_silent_too_long_is_told(storage, tmp_path):
+def test_a_writer_whose_heartbeat_expired_gets_an_error(storage, tmp_path):
     now = [1000.0]
     heartbeat = WriterHeartbeat(storage, "1", interval_ms=1000, misses=3, clock=lambda: now[0])
     heartbeat.beat()

@@ -58,7 +58,7 @@ def test_one_holder(kind, storage):
 
 
 @pytest.mark.parametrize("kind", ["file", "process"])
-def test_a_holder_who_asks_again_is_told(kind, storage):
+def test_a_lock_that_is_held_cannot_be_acquired_again(kind, storage):
     lock = make_lock(kind, storage)
     assert lock.try_acquire()
     with pytest.raises(LockError, match="already"):
@@ -227,7 +227,7 @@ def test_options_choose_the_provider(storage, tmp_path):
         ({"hoodie.write.lock.provider": FILE_SYSTEM, "hoodie.write.lock.filesystem.expire": "soon"}, "whole number"),
     ],
 )
-def test_what_is_not_known_is_refused(options, message, storage):
+def test_unknown_options_are_refused(options, message, storage):
     with pytest.raises(InvalidOptionError, match=message):
         table_lock(options, storage)
 

@@ -137,7 +137,7 @@ def test_a_file_is_locked_where_folders_cannot_be(tmp_path: Path, monkeypatch: p
     assert seen(table) == [("a", 1), ("b", 1), ("c", 1)] and refused
 
 
-def test_table_services_take_the_lock_without_being_given_one(tmp_path: Path) -> None:
+def test_table_services_without_a_configured_lock_take_the_default_lock(tmp_path: Path) -> None:
     table = make(tmp_path)
     with InProcess(table), pytest.raises(LockTimeoutError):
         archive_instants(ServiceContext(table.client, {**QUICK, **AT_ONCE}))

@@ -106,7 +106,7 @@ def test_by_commit_time_any_row_moves_its_record(tmp_path: Path) -> None:
     assert held(table) == [(1, "b", "late")]
 
 
-def test_moves_that_nobody_can_decide_are_refused(tmp_path: Path) -> None:
+def test_moves_of_records_in_tables_without_meta_columns_are_refused(tmp_path: Path) -> None:
     table, options = make(tmp_path, MOR, 8, populate_meta_fields=False), options_of("GLOBAL_SIMPLE")
     table.upsert(rows([1], "a", "new", 5), options)
     before = table.scan(selected_fields=["id", "p", "v"]).to_arrow()

@@ -126,7 +126,7 @@ def test_typos_get_a_hint(wrong, right):
         config_of({wrong: "x"})
 
 
-def test_what_is_not_known_is_refused():
+def test_unknown_options_are_refused():
     for name in ("hoodie.quite.another", "path", "header"):
         with pytest.raises(InvalidOptionError, match=f"unknown option '{name}'"):
             config_of({name: "1"})
@@ -231,7 +231,7 @@ def test_dropping_duplicates_makes_an_upsert_an_insert():
     assert (config.operation, config.duplicate_policy) == (Operation.INSERT, DuplicatePolicy.DROP)
 
 
-def test_a_table_that_is_there_is_known():
+def test_the_configuration_of_an_existing_table_holds_for_its_writes():
     config = WriteConfig.of({}, existing())
     assert (config.table.record_keys, config.table.partition_fields) == (("id",), ("p",))
     assert (config.table.table_type, config.table.version, config.table.ordering_fields) == (

@@ -37,7 +37,7 @@ def test_dictionaries_may_be_left_out(tmp_path, dictionary):
         assert columns["name"].has_dictionary_page is dictionary
 
 
-def test_pages_are_as_long_as_asked(tmp_path):
+def test_pages_have_the_requested_number_of_rows(tmp_path):
     ends = []
     for size in (1 << 20, 2000):
         table = table_at(tmp_path / str(size))

@@ -106,7 +106,7 @@ def test_a_restore_over_archived_writes_is_refused(version: int, tmp_path: Path)
     assert not MetaClient.load(path).timeline.pending()
 
 
-def test_the_schema_is_known_after_a_restore(version: int, tmp_path: Path) -> None:
+def test_a_table_has_its_schema_after_a_restore(version: int, tmp_path: Path) -> None:
     path = make(tmp_path, version)
     for number in range(3):
         HudiTable.open(path).upsert(rows(number, 1, 2), BARE)

@@ -40,7 +40,7 @@ def test_leftovers_of_a_dead_writer_go(version: int, tmp_path: Path) -> None:
     assert rollback_failed_writes(context_of(path)) == []
 
 
-def test_markers_tell_the_partitions(version: int, tmp_path: Path) -> None:
+def test_a_rollback_finds_its_partitions_by_markers(version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_cow_crash_leftover", tmp_path)
     context = context_of(path)
     pending = context.client.timeline.pending()[0]

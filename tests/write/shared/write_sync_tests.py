@@ -80,7 +80,7 @@ def test_new_columns_are_synced(client, server, tmp_path):
     assert ("tip", "bigint") in [column[:2] for column in state(client, "trips")["columns"]]
 
 
-def test_nothing_is_synced_unasked(client, server, tmp_path):
+def test_nothing_is_synced_unless_enabled(client, server, tmp_path):
     table = table_at(tmp_path / "trips")
     table.insert(ROWS)
     table.insert(ROWS, options(server) | {f"{K}enable": "false"})
