@@ -23,6 +23,7 @@ from hudi_hive.spark.bridge.jvm import (
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.bridge.worker import freeze_imports
 
 __all__ = [
     "DIRECTORY_SCHEMA",
@@ -35,6 +36,7 @@ __all__ = [
     "RowBuilder",
     "Weak",
     "class_name",
+    "freeze_imports",
     "from_arrow_schema",
     "in_microseconds",
     "java_source",

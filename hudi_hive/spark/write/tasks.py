@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.reader import group_indexes
 from hudi_hive.read.remote import serialize_error
-from hudi_hive.spark.bridge import in_microseconds
+from hudi_hive.spark.bridge import freeze_imports, in_microseconds
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
@@ -68,10 +68,11 @@ line is not a row but a record to delete from where it was."""
 
 
 def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
-    """A step whose errors reach the driver as what they are."""
+    """A step of a task of Spark's: its errors reach the driver as what they are."""
 
     @functools.wraps(call)
     def with_serialized_errors(self: object, batches: Batches) -> Batches:
+        freeze_imports()
         try:
             yield from call(self, batches)
         except HudiHiveError as error:

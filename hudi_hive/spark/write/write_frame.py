@@ -281,11 +281,13 @@ class SparkWriter(Writer[DataFrame]):
     ) -> Destinations:
         """File groups for new rows, and all groups that get lines."""
         slices = newest_slices(client, partitions)
-        free = tagged.where(sql.col(FILE_ID).isNull()).groupBy(PARTITION_PATH).count().collect()
-        counts = {row[0]: row[1] for row in sorted(free)}
+        lines = tagged.groupBy(PARTITION_PATH, FILE_ID).count().toArrow()
+        lines = lines.rename_columns(["partition", "file_id", "count"])
+        free = lines.filter(pc.is_null(lines["file_id"])).sort_by("partition")
+        counts = dict(zip(free["partition"].to_pylist(), free["count"].to_pylist(), strict=True))
         assignment = assign_file_groups(client, self.config, counts, slices if fills_groups else None)
-        bound = tagged.where(sql.col(FILE_ID).isNotNull()).select(PARTITION_PATH, FILE_ID).distinct().toArrow()
-        bound = bound.rename_columns(["partition", "file_id"]).cast(pa.schema(list(HITS_SCHEMA)[1:]))
+        bound = lines.filter(pc.is_valid(lines["file_id"])).select(["partition", "file_id"])
+        bound = bound.cast(pa.schema(list(HITS_SCHEMA)[1:]))
         groups = pa.concat_tables([bound, assignment.select(["partition", "file_id"])])
         groups = groups.group_by(["partition", "file_id"]).aggregate([]).select(["partition", "file_id"])
         touched = pc.unique(groups.column("partition")).to_pylist()
