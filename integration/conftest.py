@@ -91,6 +91,8 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.log.level", "OFF")
+        .config("spark.python.daemon.module", "integration.support.python_daemon")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[1]))
         .getOrCreate()
     )
     session.sql("SELECT 1").collect()

@@ -44,6 +44,7 @@ from integration.support.mutation_values import rows
 from tests.support.mutation.hudi_mutation_helpers import AT_FIRST
 from tests.support.mutation.hudi_mutation_helpers import make as make_hudi
 from tests.support.mutation.hudi_mutation_helpers import seen as seen_in_hudi
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
@@ -101,7 +102,7 @@ ROWS: Model = {n: (f"m{n}", ["x/y", "z", ""][n % 3]) for n in range(60)}
 SEEN: Model = {n: (msg, country or None) for n, (msg, country) in ROWS.items()}
 
 
-@pytest.mark.parametrize("buckets", [3, 0])
+@pytest.mark.parametrize("buckets", [3, long_case(0)])
 def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int) -> None:
     """Over several partitions and buckets, in a transaction of its own and in one that is open."""
     name = judge.make(COLUMNS, COUNTRY, buckets=buckets)
@@ -126,7 +127,9 @@ def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int
     assert ids._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 1 << 40  # never broadcast
 
 
-@pytest.mark.parametrize("buckets, keys, most", [(3, ["id"], 100), (0, ["country", "ID"], 5)])
+@pytest.mark.parametrize(
+    "buckets, keys, most", [(3, ["ID"], 5), long_case(3, ["id"], 100), long_case(0, ["country", "ID"], 5)]
+)
 def test_changes_by_key(
     spark: SparkSession, judge: Judge, monkeypatch: pytest.MonkeyPatch, buckets: int, keys: list[str], most: int
 ) -> None:
