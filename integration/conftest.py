@@ -16,6 +16,8 @@ from integration.support.metastore_pool import MetastorePool, removing_new_table
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java processes that run for minutes: optimising code takes them longer than running it."""
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +86,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         hudi_spark.session_builder(metastore_uri)
         .master("local[2,2]")  # a task that fails is run again, once
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

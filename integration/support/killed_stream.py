@@ -64,6 +64,7 @@ if __name__ == "__main__":
     import hudi_hive.spark as hudi_spark
 
     builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "512m")
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.config("spark.sql.catalogImplementation", "in-memory").getOrCreate()
     run(hudi_spark.enable(session), sys.argv[1], Path(sys.argv[2]), sys.argv[3])
