@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+# Workers and the processes that tests start import the same modules hundreds of times: they are compiled once.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Before anything of these is imported, so that what their assertions compared is shown.
 pytest.register_assert_rewrite("tests", "integration.support")
@@ -55,3 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         places = longest_first(item.nodeid for item in items)
         items.sort(key=lambda item: places[unit_of(item.nodeid)])
+
+
+def pytest_collection_finish() -> None:
+    """Keep what the collection made out of every later garbage collection: it stays to the end."""
+    gc.collect()
+    gc.freeze()

@@ -101,7 +101,10 @@ def docstring_blocks() -> list[CodeBlock]:
     for path in sorted((ROOT / "hudi_hive").rglob("*.py")):
         if "_thrift" in path.parts:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        if ">>>" not in source and "::\n\n" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
                 where = f"{path.relative_to(ROOT)}:{getattr(node, 'name', '')}"
                 blocks += [CodeBlock(where, "python", example) for example in _examples(text)]
