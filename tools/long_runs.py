@@ -12,7 +12,7 @@ import time
 RUNS = (
     "tests.support.faults.write_sweep",
     "tests.support.faults.write_sweep --failures",
-    "tests.support.faults.table_races --runs 200",
+    "tests.support.faults.table_concurrency --runs 200",
     "tests.support.faults.write_soak",
     "tests.support.faults.damage_sweep",
     "tests.support.faults.table_damage --cases 60",

@@ -44,13 +44,6 @@ class CodeBlock:
     language: str
     text: str
 
-    def _globals(self) -> dict[str, Any]:
-        path, _, _ = self.where.partition(":")
-        if not path.endswith(".py"):
-            return {"__name__": "__main__"}
-        module = import_module(path.removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
-        return {"HudiTable": HudiTable, **vars(module)}
-
     @property
     def needs_jvm(self) -> bool:
         """True if a statement of the block uses a session of Spark, or starts a JVM."""

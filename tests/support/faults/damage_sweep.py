@@ -10,7 +10,7 @@ import argparse
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -210,8 +210,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(dict(total), "wrong:", wrong)
     return 1 if wrong else 0
 
-
-_Damage = Callable[[bytes], Iterator[tuple[str, bytes]]]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -98,10 +98,6 @@ def _more(path: Path) -> None:
     put(path, LEAN, rows(0, 6, ts=[9] * 6))
 
 
-def _new_column(path: Path) -> None:
-    put(path, LEAN, rows(0, 5, more=[1] * 5))
-
-
 ONCE = _SYNC = _synced(_copy_on_write)
 _MERGED = _synced(_merge_on_read)
 _TYPED = _synced(_with_times)

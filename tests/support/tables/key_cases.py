@@ -28,7 +28,6 @@ HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 URL = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
 TIME = "hoodie.keygen.timebased."
 
-_UTC = dt.UTC
 TYPES = pa.table(
     {
         "id": pa.array(["k1", "k2", "k3", "", None, "k6"]),

@@ -25,7 +25,6 @@ ROW_SCHEMA: dict[str, Any] = {
     ],
 }
 MODEL = "org.apache.hudi.avro.model"
-Wrapped = tuple[str, Any]
 
 
 class Committed:

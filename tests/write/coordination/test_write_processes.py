@@ -17,7 +17,7 @@ from hudi_hive.errors import (
     TableExistsError,
     WriteConflictError,
 )
-from tests.support.faults.table_races import Outcome, Race, run
+from tests.support.faults.table_concurrency import Outcome, Race, run
 from tests.support.running.long import with_long_cases
 from tests.write.shared.concurrency_helpers import QUICK, make, rows, seen
 
@@ -44,7 +44,7 @@ def _create(path: Path, start: Any, results: Any) -> None:
 
 def test_one_of_six_processes_creates_a_table(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_concurrency"])
     start, results = context.Barrier(6), context.Queue()
     processes = [context.Process(target=_create, args=(tmp_path / "t", start, results)) for _ in range(6)]
     for process in processes:
@@ -79,7 +79,7 @@ def _write_at(path: Path, worker: int, start: Any, results: Any) -> None:
 def test_processes_whose_clocks_stand_still_draw_distinct_instants(tmp_path: Path, version: int) -> None:
     table = make(tmp_path, version)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_concurrency"])
     start, results = context.Barrier(2), context.Queue()
     path = tmp_path / "t"
     processes = [context.Process(target=_write_at, args=(path, one, start, results)) for one in range(2)]

@@ -4,7 +4,7 @@ Every commit bears the name of the operation that made it, and every operation s
 is left can be computed: the operations whose commits stand, in the order of their completion. Each acknowledged one
 must be among them and no refused one may be; the rows must be those, by folder listing and by the metadata table.
 
-``python -m tests.support.faults.table_races --runs 200 --seed 1`` runs for long and prints the counts.
+``python -m tests.support.faults.table_concurrency --runs 200 --seed 1`` runs for long and prints the counts.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _attempt(race: Race, path: Path, worker: int, number: int, attempt: int) -> 
 
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_concurrency"])
     return context
 
 
@@ -274,60 +274,82 @@ def _write(race: Race, path: Path, rows: Sequence[Row], extra: Mapping[str, str]
     LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1), extra=extra).write(_rows(rows))
 
 
-def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], outcome: Outcome) -> None:  # noqa: C901
+def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], outcome: Outcome) -> None:
     for pending in MetaClient.load(path).timeline.pending({RESTORE}):  # of a killed process: nothing is written before
         context = ServiceContext(MetaClient.load(path), dict(race.options), LocalExecutor(1))
         restore(context, context.client.timeline.restore_plan(pending).savepoint)
     table = HudiTable.open(path)
-    before = {name: _seen(path, metadata=name) for name in (False, True)}
+    rows_read = {name: _seen(path, metadata=name) for name in (False, True)}
     commits = _commits(table)
-    expected: dict[str, Row] = {}
-    columns: set[str] = set()
     lines = [{"worker": n, **json.loads(line)} for n, log in enumerate(logs) for line in log.read_text().splitlines()]
     undone = {instant for line in lines for instant in line.get("undone", ())}
     undone |= _undone_by_the_killed(race, table, lines)
-    made = {commit.extra.get(OPERATION): instant for instant, commit in commits.items()}
-    for line in lines:
-        name = f"{line['worker']}.{line['number']}.{line['attempt']}"
-        if "crashed" in line:
-            outcome.wrong.append(f"{name} crashed: {line['crashed']}")
-        elif "refused" in line:
-            outcome.counts["refused"] += 1
-            outcome.refusals[line["refused"]] += 1
-            if name in made:
-                outcome.wrong.append(f"{name} was refused and is there: {line}")
-        else:
-            outcome.counts["acknowledged"] += 1
-            instant = line.get("instant")
-            if instant in undone:
-                outcome.counts["undone"] += 1
-            elif instant is not None and instant not in commits:
-                outcome.counts["lost"] += 1
-                outcome.wrong.append(f"{name} was acknowledged and is lost: {line}")
-            elif "column" in line:
-                columns.add(line["column"])
-    reported = {f"{line['worker']}.{line['number']}.{line['attempt']}" for line in lines}
-    outcome.counts["unknown"] += len(set(made) - {None, _FIRST} - reported)
-    for instant in sorted(commits, key=lambda instant: _completion(table, commits[instant])):
-        if commits[instant].extra.get(OPERATION) == _FIRST:
-            expected = {row[0]: row for row in first}
-        _replay(race, commits[instant], expected)
-    rows = sorted(expected.values())
+    columns = _check_reports(lines, commits, undone, outcome)
+    rows = _expected_rows(race, table, commits, first)
     outcome.wrong += [
-        f"rows {'by metadata table' if metadata else 'by listing'} are {_difference(before[metadata], rows)}"
-        for metadata in before
-        if before[metadata] != rows
+        f"rows {'by metadata table' if metadata else 'by listing'} are {_difference(rows_read[metadata], rows)}"
+        for metadata in rows_read
+        if rows_read[metadata] != rows
     ]
     names = set(table.schema().names) if commits else set()
     if not columns <= names:
         outcome.wrong.append(f"columns {columns - names} are lost")
     _check_timeline(path, outcome)
+    _check_next_write(race, path, rows, outcome)
+
+
+def _check_reports(
+    lines: Sequence[Mapping[str, Any]], commits: Mapping[str, CommitMetadata], undone: set[str], outcome: Outcome
+) -> set[str]:
+    """Compare what the processes reported with the commits; the columns whose addition was acknowledged."""
+    columns: set[str] = set()
+    made = {commit.extra.get(OPERATION): instant for instant, commit in commits.items()}
+    for line in lines:
+        name = f"{line['worker']}.{line['number']}.{line['attempt']}"
+        instant = line.get("instant")
+        if "crashed" in line:
+            outcome.wrong.append(f"{name} crashed: {line['crashed']}")
+            continue
+        if "refused" in line:
+            outcome.counts["refused"] += 1
+            outcome.refusals[line["refused"]] += 1
+            if name in made:
+                outcome.wrong.append(f"{name} was refused and is there: {line}")
+            continue
+        outcome.counts["acknowledged"] += 1
+        if instant in undone:
+            outcome.counts["undone"] += 1
+        elif instant is not None and instant not in commits:
+            outcome.counts["lost"] += 1
+            outcome.wrong.append(f"{name} was acknowledged and is lost: {line}")
+        elif "column" in line:
+            columns.add(line["column"])
+    reported = {f"{line['worker']}.{line['number']}.{line['attempt']}" for line in lines}
+    outcome.counts["unknown"] += len(set(made) - {None, _FIRST} - reported)
+    return columns
+
+
+def _expected_rows(
+    race: Race, table: HudiTable, commits: Mapping[str, CommitMetadata], first: Sequence[Row]
+) -> list[Row]:
+    """The rows after all commits, in the order of their completion."""
+    expected: dict[str, Row] = {}
+    for instant in sorted(commits, key=lambda instant: _completion(table, commits[instant])):
+        if commits[instant].extra.get(OPERATION) == _FIRST:
+            expected = {row[0]: row for row in first}
+        _replay(race, commits[instant], expected)
+    return sorted(expected.values())
+
+
+def _check_next_write(race: Race, path: Path, rows: Sequence[Row], outcome: Outcome) -> None:
+    """Another write adds its row and leaves nothing pending but plans."""
     probe = ("probe", _partition("probe"), "probe")
     _write(race, path, [probe])
-    rows = sorted([*rows, probe])
+    expected = sorted([*rows, probe])
     for metadata in (False, True):
-        if _seen(path, metadata=metadata) != rows:
-            outcome.wrong.append(f"rows behind another write: {_difference(_seen(path, metadata=metadata), rows)}")
+        if _seen(path, metadata=metadata) != expected:
+            difference = _difference(_seen(path, metadata=metadata), expected)
+            outcome.wrong.append(f"rows behind another write: {difference}")
     _check_metadata(race, path, outcome)
     left = [str(i) for i in HudiTable.open(path).timeline.pending() if i.action not in _PLANS]
     if left:
@@ -419,17 +441,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the tables of runs in which something is wrong")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     total = Outcome()
-    for seed in range(asked.seed, asked.seed + asked.runs):
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
         with tempfile.TemporaryDirectory() as folder:
             outcome = run(Race.of(seed), Path(folder))
-            if outcome.wrong and asked.keep is not None:
-                shutil.copytree(folder, asked.keep / str(seed))
+            if outcome.wrong and arguments.keep is not None:
+                shutil.copytree(folder, arguments.keep / str(seed))
         total += outcome
         for text in outcome.wrong:
             print(text, flush=True)
-        if (seed - asked.seed) % 10 == 9:
+        if (seed - arguments.seed) % 10 == 9:
             print(dict(total.counts), flush=True)
     print(dict(total.counts), dict(total.refusals))
     return len(total.wrong)
