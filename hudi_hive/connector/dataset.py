@@ -145,7 +145,7 @@ class ScanScanner:
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
 
-class ScanDataset(ds.Dataset):  # type: ignore[misc]
+class ScanDataset(ds.Dataset):
     """A Hudi table as an Arrow dataset, for engines that push columns and filters into datasets.
 
     Args:
@@ -233,7 +233,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         """Number of rows; reads no column but those of the filter."""
         return self.scanner([], filter, **options).count_rows()
 
-    def take(self, indices: object, *args: Any, **options: Any) -> pa.Table:  # noqa: ANN401 - as scanner
+    def take(self, indices: pa.Array | pa.ChunkedArray | Sequence[int], *args: Any, **options: Any) -> pa.Table:  # noqa: ANN401 - as scanner
         """Rows by their number; reads all of them."""
         return self.to_table(*args, **options).take(indices)
 

@@ -125,7 +125,7 @@ class _WithPending:
     def layout(self) -> int:
         return self._timeline.layout
 
-    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+    def committed_mask(self, instants: pa.Array) -> pa.Array:
         return pc.or_(self._timeline.committed_mask(instants), pc.is_in(instants, value_set=self._pending))
 
     def completion_times(self, instants: pa.Array) -> pa.Array:

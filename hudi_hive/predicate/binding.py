@@ -230,7 +230,7 @@ def _with_backslash(pattern: str, escape: str) -> str:
 def _distinct(scalars: list[pa.Scalar], arrow: pa.DataType) -> pa.Array:
     values = pa.array([scalar.as_py() for scalar in scalars], arrow) if not _is_nanos(arrow) else None
     if values is None:  # nanoseconds do not survive Python datetimes
-        values = pa.array([scalar.value for scalar in scalars], pa.int64()).cast(arrow)
+        values = pa.array([scalar.cast(pa.int64()).as_py() for scalar in scalars], pa.int64()).cast(arrow)
     if pa.types.is_floating(arrow) and 0.0 in values.to_pylist():
         # Membership goes by bits, equality does not: both zeros must be there.
         values = pa.concat_arrays([values, pa.array([0.0, -0.0], arrow)])

@@ -21,7 +21,7 @@ Values: TypeAlias = Any
 
 
 @cache
-def _null() -> pa.BooleanScalar:
+def _null() -> pa.Scalar:
     # Not a constant of the module: the first scalar that Arrow makes imports pandas where it is installed.
     return pa.scalar(None, pa.bool_())
 
@@ -42,7 +42,7 @@ def to_expression(node: Node) -> pc.Expression:
     return result
 
 
-def evaluate(node: Node, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
+def evaluate(node: Node, data: pa.Table | pa.RecordBatch) -> pa.Array:
     """TRUE, FALSE or NULL for each row of ``data``, whose columns have the types that the tree was bound to."""
 
     def run_opaque(opaque: nodes.Opaque) -> Values:

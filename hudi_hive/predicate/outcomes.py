@@ -97,7 +97,7 @@ def _or(left: Outcomes, right: Outcomes) -> Outcomes:
     return Outcomes(left.true | right.true, left.false & right.false, null)
 
 
-def outcomes_of_values(result: pa.BooleanArray) -> Outcomes:
+def outcomes_of_values(result: pa.Array) -> Outcomes:
     """Outcomes of a leaf whose value is known for each group."""
     null = _mask(pc.is_null(result), False)
     true = _mask(result, False)

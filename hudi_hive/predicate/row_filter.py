@@ -75,11 +75,11 @@ class RowFilter:
         """The filter as an Arrow expression over :attr:`schema`; three-valued, with NaN as the greatest number."""
         return to_expression(self.root)
 
-    def evaluate(self, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
+    def evaluate(self, data: pa.Table | pa.RecordBatch) -> pa.Array:
         """TRUE, FALSE or NULL for each row; ``data`` has the filter's columns with the types of :attr:`schema`."""
         return evaluate(self.root, data)
 
-    def partitions_that_may_match(self, values: pa.Table) -> pa.BooleanArray:
+    def partitions_that_may_match(self, values: pa.Table) -> pa.Array:
         """For each partition: TRUE unless no row of it can pass; never null.
 
         Args:

@@ -41,7 +41,7 @@ def java_text(values: pa.Array, name: str, *, consistent_timestamps: bool = Fals
         return values
     if pa.types.is_null(arrow):
         return pa.nulls(len(values), pa.string())
-    if pa.types.is_dictionary(arrow):
+    if isinstance(values, pa.DictionaryArray):
         return java_text(values.dictionary, name, consistent_timestamps=consistent_timestamps).take(values.indices)
     if pa.types.is_timestamp(arrow):
         return _timestamps(values) if consistent_timestamps else values.view(pa.int64()).cast(pa.string())
@@ -101,6 +101,7 @@ def _floats(values: pa.Array) -> pa.Array:
 
 def _timestamps(values: pa.Array) -> pa.Array:
     """Convert timestamps to the text of ``java.sql.Timestamp``: local time, with at least one digit of the fraction."""
+    assert pa.types.is_timestamp(values.type)
     per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[values.type.unit]
     encoded = values.view(pa.int64()).dictionary_encode()
     texts = []

@@ -77,10 +77,10 @@ def as_in_table(array: pa.Array, table: pa.DataType) -> pa.Array:
         return array.view(table)
     if pa.types.is_timestamp(kind) and pa.types.is_timestamp(table):
         return array.cast(pa.timestamp(table.unit, kind.tz)).cast(table)
-    if not (pa.types.is_struct(kind) and pa.types.is_struct(table)):
+    if not (isinstance(array, pa.StructArray) and pa.types.is_struct(table)):
         return array
     children, fields = [], []
-    for field, child in zip(kind, array.flatten(), strict=True):
+    for field, child in zip(array.type, array.flatten(), strict=True):
         at = table.get_field_index(field.name)
         children.append(child if at < 0 else as_in_table(child, table.field(at).type))
         fields.append(field.with_type(children[-1].type))

@@ -60,7 +60,7 @@ def decode_records(
     schema = pa.schema([root.fields[at] for at in positions])
     if not positions:
         # A batch without columns has its number of rows from a struct's length alone.
-        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(starts), [None]))
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), len(starts), [None]))
     order = None
     if (starts[1:] < ends[:-1]).any():
         # Cursors run through the bytes in one direction; a span that is given twice is decoded once.

@@ -116,7 +116,7 @@ def _encode(node: Node, array: pa.Array, path: str) -> list[_Part]:
 def _values(node: Node, array: pa.Array, path: str) -> list[_Part]:
     """Encode values of a type other than a union; what nulls are encoded to is ignored by the caller."""
     if isinstance(node, RecordNode):
-        if not pa.types.is_struct(array.type):
+        if not isinstance(array, pa.StructArray):
             raise _mismatch(path, array.type, node.arrow)
         names = [field.name for field in array.type]
         if extra := set(names) - {field.name for field in node.fields}:
@@ -155,7 +155,7 @@ def _union(node: UnionNode, array: pa.Array, path: str) -> list[_Part]:
 
 def _several(node: UnionNode, array: pa.Array, path: str) -> list[_Part]:
     """Encode a union of several types beside null, which is a struct with a field for each in Arrow."""
-    if not pa.types.is_struct(array.type) or array.type.num_fields != len(node.members):
+    if not isinstance(array, pa.StructArray) or array.type.num_fields != len(node.members):
         raise _mismatch(path, array.type, node.arrow)
     free = _flags(array.is_valid())
     branch = np.full(len(array), 2 * max(node.null_at, 0), np.uint8)
@@ -191,10 +191,12 @@ def _items(node: ArrayNode | MapNode, array: pa.Array, path: str) -> list[_Part]
     bounds = _offsets(array)
     begin, count = int(bounds[0]), int(bounds[-1] - bounds[0])
     if isinstance(node, MapNode):
+        assert isinstance(array, pa.MapArray)
         key, value = array.keys.slice(begin, count), array.items.slice(begin, count)
         parts = _encode(node.entry.children[0], key, f"{path}.key")
         parts += _encode(node.entry.children[1], value, f"{path}.value")
     else:
+        assert isinstance(array, (pa.ListArray, pa.LargeListArray))
         parts = _encode(node.item, array.values.slice(begin, count), f"{path}.element")
     items = _join(parts, count)
     ends = _offsets(items)[bounds - begin].astype(np.int32)

@@ -238,7 +238,7 @@ class ParquetBaseWriter:
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
         """Bytes of each leaf column, compressed and uncompressed."""
-        metadata = self._writer.writer.metadata
+        metadata: pq.FileMetaData = self._writer.writer.metadata
         sizes: dict[str, tuple[int, int]] = {}
         for group in range(metadata.num_row_groups):
             row_group = metadata.row_group(group)

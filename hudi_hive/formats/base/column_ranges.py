@@ -152,7 +152,7 @@ def _leaves(name: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 def _arrays(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
     """The array itself, or the leaves of a struct array, null where the struct is null."""
-    if not pa.types.is_struct(array.type):
+    if not isinstance(array, pa.StructArray):
         yield name, array
         return
     for entry, child in zip(array.type, array.flatten(), strict=True):

@@ -281,15 +281,19 @@ def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> 
     """
     rows = batch.num_rows
     for name in indexed:
-        lengths = pc.binary_length(batch.column(name).dictionary)
+        column = batch.column(name)
+        assert isinstance(column, pa.DictionaryArray)
+        lengths = pc.binary_length(column.dictionary)
         widest = pc.max(lengths).as_py() or 0
-        if widest * batch.num_rows > _MOST_BYTES < pc.sum(lengths.take(batch.column(name).indices)).as_py():
+        if widest * batch.num_rows > _MOST_BYTES < pc.sum(lengths.take(column.indices)).as_py():
             rows = min(rows, max(1, _MOST_BYTES // widest))
     rows = max(rows, 1)
     for start in range(0, batch.num_rows, rows):
         piece = batch if rows >= batch.num_rows else batch.slice(start, rows)
         arrays = [
-            column.dictionary.take(column.indices) if name in indexed else column
+            column.dictionary.take(column.indices)
+            if name in indexed and isinstance(column, pa.DictionaryArray)
+            else column
             for name, column in zip(schema.names, piece.columns, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -54,6 +54,7 @@ def _leaves(metadata: Any, paths: set[tuple[str, ...]]) -> dict[tuple[str, ...],
 def _type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
     arrow = schema.field(path[0]).type
     for name in path[1:]:
+        assert isinstance(arrow, pa.StructType)
         arrow = arrow.field(name).type
     return arrow
 

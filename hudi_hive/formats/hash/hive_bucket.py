@@ -254,6 +254,7 @@ def _murmur_timestamp(values: pa.Array) -> IntArray:
     It is the low 31 bits of the seconds and whether more follows, the nanoseconds with their nine digits reversed, and
     the upper bits of the seconds if there are any.
     """
+    assert pa.types.is_timestamp(values.type)
     unit = _UNITS[values.type.unit]
     ticks = _numbers(values.cast(pa.int64())).astype(np.int64)
     seconds = ticks // unit
@@ -301,6 +302,7 @@ class _Decimals:
     """
 
     def __init__(self, values: pa.Array) -> None:
+        assert pa.types.is_decimal(values.type)
         raw = np.frombuffer(values.buffers()[1], "<u4")[4 * values.offset : 4 * (values.offset + len(values))]
         limbs = raw.reshape(-1, 4)[:, ::-1].astype(np.uint64)
         self.negative = limbs[:, 0] >= 1 << 31

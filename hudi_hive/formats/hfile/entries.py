@@ -41,7 +41,7 @@ def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array,
     starts, value_starts, ends = _walk(content, int(mvcc), path)
     if not len(starts):
         return pa.array([], pa.binary()), pa.array([], pa.binary())
-    data = np.frombuffer(content, np.uint8)
+    data = np.frombuffer(memoryview(content), np.uint8)
     row_lengths = data[starts + _LENGTHS.size].astype(np.int64) << 8 | data[starts + _LENGTHS.size + 1]
     row_starts = starts + _ROW_START
     row_ends = row_starts + row_lengths
@@ -77,7 +77,7 @@ def _stride(content: pa.Buffer, tail: int) -> tuple[np.ndarray, np.ndarray, np.n
     The ends of keys are found by what they all end with. Each entry then has to begin where the one before it ends,
     from the first byte to the last: what only looks like the end of a key does not hold that.
     """
-    data = np.frombuffer(content, np.uint8)
+    data = np.frombuffer(memoryview(content), np.uint8)
     if len(data) < _LENGTHS.size + _KEY_OVERHEAD:
         return None
     key_length = _LENGTHS.unpack_from(content, 0)[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -92,6 +92,7 @@ def decode_deletes(block: LogBlock) -> pa.Table:
         starts, ends = _Walk(payload).records()
         batch = decode_records(payload, starts, ends, DELETE_RECORD)
         wrapped = batch.column("orderingVal")
+        assert isinstance(wrapped, pa.StructArray)
         ordering = _multiple(wrapped, block) if _any(_members(wrapped)[_ARRAY_MEMBER]) else _single(wrapped, block)
     except (CorruptFileError, IndexError, pa.ArrowException) as error:
         message = error.message if isinstance(error, CorruptFileError) else describe(error)
@@ -227,8 +228,8 @@ class _Walk:
 # -- ordering values -------------------------------------------------------------------------------------------------
 
 
-def _members(wrapped: pa.StructArray) -> list[pa.Array]:
-    return list(wrapped.flatten())
+def _members(wrapped: pa.StructArray) -> list[pa.StructArray]:
+    return cast(list[pa.StructArray], wrapped.flatten())  # the wrapper records of the union
 
 
 def _any(array: pa.Array) -> bool:
@@ -262,6 +263,7 @@ def _multiple(wrapped: pa.StructArray, block: LogBlock) -> pa.Array:
     fields = []
     for i in range(sizes[0].as_py()):
         column = pc.list_element(full, i)
+        assert isinstance(column, pa.StructArray)
         values = _values(column)
         field = _one_type(list(values.values()), len(column), block)
         fields.append(field.take(pa.array(rows, mask=~present.to_numpy(zero_copy_only=False))))
@@ -312,7 +314,15 @@ def _widest(types: set[pa.DataType]) -> pa.DataType | None:
 
 # -- ordering values to their wrappers -------------------------------------------------------------------------------
 
-_UNION: Final = avro_to_arrow(DELETE_RECORD).field("orderingVal").type
+
+def _record(kind: pa.DataType) -> pa.StructType:
+    assert isinstance(kind, pa.StructType)
+    return kind
+
+
+_UNION: Final = _record(avro_to_arrow(DELETE_RECORD).field("orderingVal").type)
+_INT_WRAPPER: Final = _record(_UNION.field(1).type)
+_HOLDER: Final = _record(_UNION.field(_ARRAY_MEMBER).type)
 
 
 def wrap_ordering(columns: Sequence[pa.Array], rows: int) -> pa.StructArray:
@@ -333,8 +343,8 @@ def wrap_ordering(columns: Sequence[pa.Array], rows: int) -> pa.StructArray:
         arrays = [pa.nulls(rows, member.type) for member in _UNION]
         if columns and not none.all():
             number, values = _unwrapped(columns[0])
-            arrays[number] = _held(values, _UNION.field(number).type)
-        zero = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _UNION.field(1).type)
+            arrays[number] = _held(values, _record(_UNION.field(number).type))
+        zero = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _INT_WRAPPER)
         arrays[1] = pc.if_else(pa.array(none), zero, arrays[1]) if arrays[1].null_count < rows else zero
         return pa.StructArray.from_arrays(arrays, fields=list(_UNION))
     if any((pc.is_null(column).to_numpy(zero_copy_only=False) != none).any() for column in columns):
@@ -345,22 +355,23 @@ def wrap_ordering(columns: Sequence[pa.Array], rows: int) -> pa.StructArray:
 
 
 def _wrap_several(columns: Sequence[pa.Array], none: np.ndarray) -> pa.StructArray:
-    rows, members = len(none), _UNION.field(_ARRAY_MEMBER).type.field(0).type.value_type
+    rows, lists_type = len(none), _HOLDER.field(0).type
+    assert pa.types.is_list(lists_type)
+    members = _record(lists_type.value_type)
     wrapped = []
     for column in columns:
         number, values = _unwrapped(column)
-        arrays = [pa.nulls(rows, member.type) for member in members]
-        arrays[number] = _held(values, members.field(number).type)
+        arrays: list[pa.Array] = [pa.nulls(rows, member.type) for member in members]
+        arrays[number] = _held(values, _record(members.field(number).type))
         wrapped.append(pa.StructArray.from_arrays(arrays, fields=list(members)))
     # Field after field to row after row.
     places = np.arange(rows * len(columns)).reshape(len(columns), rows).T.ravel()
     offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * len(columns), pa.int32())
     lists = pa.ListArray.from_arrays(offsets, pa.concat_arrays(wrapped).take(pa.array(places)))
-    holder = _UNION.field(_ARRAY_MEMBER).type
     arrays = [pa.nulls(rows, member.type) for member in _UNION]
-    lists = lists.cast(holder.field(0).type)
-    arrays[_ARRAY_MEMBER] = pa.StructArray.from_arrays([lists], fields=list(holder), mask=pa.array(none))
-    arrays[1] = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _UNION.field(1).type)
+    lists = lists.cast(lists_type)
+    arrays[_ARRAY_MEMBER] = pa.StructArray.from_arrays([lists], fields=list(_HOLDER), mask=pa.array(none))
+    arrays[1] = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _INT_WRAPPER)
     return pa.StructArray.from_arrays(arrays, fields=list(_UNION))
 
 

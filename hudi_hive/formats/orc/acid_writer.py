@@ -445,11 +445,13 @@ def _problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:
     if check is not None:
         return check(array, kind)
     if kind.kind == "array":
+        assert isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray))
         parts = [array.flatten()]
     elif kind.kind == "map":
+        assert isinstance(array, pa.MapArray)
         parts = [array.keys, array.items]
     else:
-        parts = array.flatten() if kind.kind == "struct" else []
+        parts = array.flatten() if isinstance(array, pa.StructArray) else []
     for part, child in zip(parts, kind.children, strict=True):
         if problem := _problem(part, child):
             return problem
@@ -465,6 +467,7 @@ def _text_problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:
 
 def _timestamp_problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:
     del kind
+    assert pa.types.is_timestamp(array.type)
     ticks = array.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
     unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[array.type.unit]
     # Arrow's ORC writer gives these negative nanoseconds, at which Hive fails to read the whole file.

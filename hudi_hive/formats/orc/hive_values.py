@@ -59,17 +59,19 @@ def _differs(kind: HiveType, calendar: int) -> bool:
 
 def _each(array: pa.Array, kind: HiveType, leaf: Callable[[pa.Array, HiveType], pa.Array]) -> pa.Array:
     """Apply a function to each primitive child of an array."""
-    if kind.kind == "struct":
+    if isinstance(array, pa.StructArray):
         children = [_each(part, child, leaf) for part, child in zip(array.flatten(), kind.children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=list(array.type), mask=array.is_null())
-    if kind.kind == "array":
-        items = _each(array.flatten(), kind.children[0], leaf)
-        return pa.ListArray.from_arrays(list_offsets(array), items, type=array.type)
-    if kind.kind == "map":
+    if isinstance(array, pa.MapArray):
         entry = pa.struct([array.type.key_field.with_nullable(False), array.type.item_field])
         lists = array.cast(pa.list_(entry))
-        parts = [_each(part, child, leaf) for part, child in zip(lists.flatten().flatten(), kind.children, strict=True)]
-        return pa.MapArray.from_arrays(list_offsets(lists), *parts, type=array.type)
+        entries = lists.flatten()
+        assert isinstance(entries, pa.StructArray)
+        keys, items = (_each(part, child, leaf) for part, child in zip(entries.flatten(), kind.children, strict=True))
+        return pa.MapArray.from_arrays(list_offsets(lists), keys, items, type=array.type)
+    if isinstance(array, pa.ListArray):
+        items = _each(array.flatten(), kind.children[0], leaf)
+        return pa.ListArray.from_arrays(list_offsets(array), items, type=array.type)
     return leaf(array, kind)
 
 

@@ -21,19 +21,19 @@ def with_null_struct_children(array: pa.Array) -> pa.Array:
 
 
 def _shown(array: pa.Array) -> pa.Array:
-    kind = array.type
-    if pa.types.is_struct(kind):
+    if isinstance(array, pa.StructArray):
         # flatten() makes null what is below a null.
         children = [_shown(child) for child in array.flatten()]
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
-    if pa.types.is_map(kind):
+        return pa.StructArray.from_arrays(children, fields=list(array.type), mask=array.is_null())
+    if isinstance(array, pa.MapArray):
+        kind = array.type
         pairs = pa.list_(pa.struct([kind.key_field.with_nullable(False), kind.item_field]))
         lists = array.cast(pairs)
         entries = _shown(lists.flatten())
+        assert isinstance(entries, pa.StructArray)
         return pa.MapArray.from_arrays(list_offsets(lists), entries.field(0), entries.field(1), type=kind)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        list_array = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
-        return list_array.from_arrays(list_offsets(array), _shown(array.flatten()), type=kind)
+    if isinstance(array, (pa.ListArray, pa.LargeListArray)):
+        return type(array).from_arrays(list_offsets(array), _shown(array.flatten()), type=array.type)
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 
 

@@ -87,7 +87,7 @@ class Coverage:
         folders = self._folders | self._partly
         return sorted(folder for folder in folders if not any(above in folders for above in _ancestors(folder)))
 
-    def mask(self, partitions: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.ChunkedArray:
+    def mask(self, partitions: pa.ChunkedArray, names: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
         """Whether each file (partition and name) is covered."""
         wholly = [partition for partition in pc.unique(partitions).to_pylist() if self.wholly(partition)]
         mask = pc.is_in(partitions, value_set=pa.array(wholly, pa.string()))

@@ -206,10 +206,11 @@ class FileGroup:
             table = of_base(self._base)
             if table.num_rows:
                 schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
-                payloads.append(_decode(0, table.column("key"), table.column("value"), schema, field))
+                base_keys, base_values = _one_array(table.column("key")), _one_array(table.column("value"))
+                payloads.append(_decode(0, base_keys, base_values, schema, field))
         for order, block in enumerate(self._logs.blocks, start=1):
-            keys = block.batch.column("key") if isinstance(block, LogData) else block.table.column("record_key")
-            keys = _one_array(keys).cast(pa.string())
+            column = block.batch.column("key") if isinstance(block, LogData) else block.table.column("record_key")
+            keys = _one_array(column).cast(pa.string())
             mask = fits(keys) if fits is not None else None
             keys = keys if mask is None else keys.filter(mask)
             if not len(keys):
@@ -224,8 +225,7 @@ class FileGroup:
 
 
 def _decode(order: int, keys: pa.Array, values: pa.Array, schema: Mapping[str, Any], field: str) -> BlockRecords:
-    keys = _one_array(keys).cast(pa.string())
-    values = _one_array(values).cast(pa.binary())
+    keys, values = keys.cast(pa.string()), values.cast(pa.binary())
     if not any(entry["name"] == field for entry in schema["fields"]):
         return BlockRecords(order, keys.slice(0, 0), pa.nulls(0), schema)
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]

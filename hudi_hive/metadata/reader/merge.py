@@ -55,6 +55,8 @@ def _explode(part: BlockRecords) -> pa.Table:
     keys = part.keys.filter(pc.is_valid(part.values)) if part.values.null_count else part.keys
     if not len(lists):
         return _ENTRY_ROWS.empty_table()
+    if not isinstance(lists, pa.MapArray):
+        raise ValueError(f"file lists are {lists.type}, not a map")
     offsets = lists.offsets.to_numpy()
     first, last = int(offsets[0]), int(offsets[-1])
     rows = np.repeat(np.arange(len(lists)), np.diff(offsets))

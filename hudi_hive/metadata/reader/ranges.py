@@ -65,7 +65,7 @@ def _widen(table: pa.Table) -> pa.Table:
     that of their values, and behind a NaN there may be any number: these leave the merged bound unknown.
     """
     count = table.num_rows
-    columns: dict[str, pa.Array] = {"key": table.column("key")}
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {"key": table.column("key")}
     nothing = pc.fill_null(pc.less_equal(table.column("value_count"), table.column("null_count")), False)
     types = pc.binary_join_element_wise(
         pc.fill_null(table.column("value_type"), 0).cast(pa.string()), pc.fill_null(table.column("type_info"), ""), " "
@@ -96,7 +96,7 @@ def _widen(table: pa.Table) -> pa.Table:
     aggregates += [(name, "last") for name in ("file_name", "column", "value_type", "type_info")]
     grouped = pa.table(columns).group_by("key", use_threads=False).aggregate(aggregates)
     one_type = pc.less_equal(grouped.column("types_count_distinct"), 1)
-    result = {"key": grouped.column("key")}
+    result: dict[str, pa.Array | pa.ChunkedArray] = {"key": grouped.column("key")}
     for side in ("min", "max"):
         fields = [grouped.column(f"{side}.{name}_{side}").combine_chunks() for name in WRAPPERS]
         bounds = pa.StructArray.from_arrays(fields, fields=list(WRAPPED))

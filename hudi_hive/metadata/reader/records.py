@@ -125,6 +125,8 @@ def locations(part: BlockRecords) -> pa.Table:
     values = part.values
     if not len(values):
         return LOCATIONS_SCHEMA.empty_table()
+    if not pa.types.is_struct(values.type):
+        raise ValueError(f"record locations are {values.type}, not a struct")
     for name in _LOCATION_FIELDS:
         if values.type.get_field_index(name) < 0:  # else a damaged name would pass for a record that is nowhere
             raise KeyError(name)

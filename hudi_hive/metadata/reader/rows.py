@@ -99,6 +99,7 @@ def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema) ->
     kinds = newest_records([group.scan("type") for group in groups], _values(pa.int32()))
     group_records = [group.scan(field) for group in groups]
     kind = schema.field(field).type
+    values: pa.Array | pa.ChunkedArray
     if field == _FILES:
         values = _entries(group_records, kinds.column("key"), kind)
     else:
@@ -174,6 +175,7 @@ def _entries(groups: list[GroupRecords], keys: pa.ChunkedArray, kind: pa.DataTyp
     entries = entries.take(sort).combine_chunks()
     counts = np.bincount(order.to_numpy(), minlength=len(keys))
     offsets = pa.array(np.append(0, np.cumsum(counts)).astype(np.int32))
+    assert pa.types.is_map(kind) and pa.types.is_struct(kind.item_type)
     items = pa.StructArray.from_arrays(
         [entries.column("size").combine_chunks(), pa.array(np.zeros(entries.num_rows, np.bool_))],
         fields=[kind.item_type.field("size"), kind.item_type.field("isDeleted")],
@@ -189,6 +191,7 @@ def _stats(groups: list[GroupRecords], kind: pa.DataType) -> pa.Table:
         for part in group.payloads:
             branches = bound_branches(part.schema) or branches
     columns = []
+    assert isinstance(kind, pa.StructType)
     for field in kind:
         if field.name in _STATS_COLUMNS:
             columns.append(merged.column(_STATS_COLUMNS[field.name]).combine_chunks().cast(field.type))
@@ -203,11 +206,12 @@ def _stats(groups: list[GroupRecords], kind: pa.DataType) -> pa.Table:
 
 
 def _bounds(bounds: pa.Array, branches: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-    members = []
+    members: list[pa.Array] = []
+    assert isinstance(kind, pa.StructType)
     for member, name in zip(kind, branches, strict=True):
         if name in WRAPPERS:
             value = pc.struct_field(bounds, name).cast(member.type.field(0).type)
-            members.append(pa.StructArray.from_arrays([value], fields=list(member.type), mask=pc.is_null(value)))
+            members.append(pa.StructArray.from_arrays([value], fields=[member.type.field(0)], mask=pc.is_null(value)))
         else:
             members.append(pa.nulls(len(bounds), member.type))
     nothing = pc.is_null(members[0])
@@ -217,6 +221,7 @@ def _bounds(bounds: pa.Array, branches: tuple[str, ...], kind: pa.DataType) -> p
 
 
 def _value_type(merged: pa.Table, kind: pa.DataType) -> pa.Array:
+    assert isinstance(kind, pa.StructType)
     ordinal = merged.column("value_type").combine_chunks()
     parts = [ordinal.cast(kind.field(0).type), merged.column("type_info").combine_chunks()]
     return pa.StructArray.from_arrays(parts, fields=list(kind), mask=pc.is_null(ordinal))

@@ -490,7 +490,7 @@ def _items(config: TableConfig, key: str) -> list[str]:
 
 
 def _sums(slices: pa.Table) -> dict[str, Any]:
-    logs = slices.column("log_sizes").combine_chunks().flatten()
+    logs = pc.list_flatten(slices.column("log_sizes"))
     return {
         "file_groups": slices.num_rows,
         "base_files": slices.num_rows - slices.column("base_file").null_count,

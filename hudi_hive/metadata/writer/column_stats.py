@@ -62,7 +62,7 @@ class IndexedColumn:
     wrapper: str
     ordinal: int | None
     info: str | None
-    decimal: pa.DataType | None
+    decimal: pa.Decimal32Type | pa.Decimal64Type | pa.Decimal128Type | pa.Decimal256Type | None
 
 
 def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
@@ -208,7 +208,7 @@ def _pairs(table: pa.Table) -> pa.Array:
 def _typed(ranges: pa.Table, column: IndexedColumn) -> pa.Table:
     """The ranges of a column with bounds in its wrapper, and ``exact``: whether the bounds hold for sure."""
     table = ranges.filter(pc.equal(ranges.column("column"), column.name)).combine_chunks()
-    exact = pa.array(np.ones(table.num_rows, np.bool_))
+    exact: pa.Array | pa.ChunkedArray = pa.array(np.ones(table.num_rows, np.bool_))
     empty = pc.fill_null(pc.less_equal(table.column("value_count"), table.column("null_count")), False)
     for side in ("min", "max"):
         bounds = table.column(side).combine_chunks()
@@ -255,10 +255,9 @@ def _keys(column: str, table: pa.Table, *, by_file: bool) -> pa.Array:
 
 
 def _hashed(column: pa.ChunkedArray, hash_of: object) -> pa.Array:
-    codes = column.combine_chunks().dictionary_encode() if column.num_chunks else pa.array([], pa.string())
-    codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-    if not len(codes):
+    if not len(column):
         return pa.array([], pa.string())
+    codes = column.combine_chunks().dictionary_encode()
     assert callable(hash_of)
     return pa.array([hash_of(text) for text in codes.dictionary.to_pylist()], pa.string()).take(codes.indices)
 
@@ -280,7 +279,7 @@ def _rows(table: pa.Table, column: IndexedColumn, keys: pa.Array, file_names: pa
 
 def _widened(table: pa.Table, column: IndexedColumn) -> pa.Table:
     """A partition's range from those of files."""
-    bounds = {"partition": table.column("partition")}
+    bounds: dict[str, pa.Array | pa.ChunkedArray] = {"partition": table.column("partition")}
     numbers = ("value_count", "null_count", "total_size", "total_uncompressed_size")
     decimal = column.decimal is not None and column.wrapper == "BytesWrapper"
     for side in ("min", "max"):
@@ -290,7 +289,7 @@ def _widened(table: pa.Table, column: IndexedColumn) -> pa.Table:
     bounds.update({name: table.column(name) for name in numbers})
     aggregates = [("min", "min"), ("max", "max"), *((name, "sum") for name in numbers)]
     grouped = pa.table(bounds).group_by("partition", use_threads=False).aggregate(aggregates)
-    widened = {name: grouped.column(f"{name}_sum") for name in numbers}
+    widened: dict[str, pa.Array | pa.ChunkedArray] = {name: grouped.column(f"{name}_sum") for name in numbers}
     for side in ("min", "max"):
         values = grouped.column(f"{side}_{side}").combine_chunks()
         values = unscaled(values) if decimal else values

@@ -136,7 +136,7 @@ def bloom_filters(
 ) -> Records:
     """Encode bloom filters of base files; ``filters`` is Base64 text, empty for deleted files."""
     time = _text(instant) if isinstance(instant, str) else _texts(instant)
-    parts = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), time, _texts(filters)]
+    parts: list[pa.Array | bytes] = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), time, _texts(filters)]
     flag = b"\x01" if deleted else b"\x00"
     return Records(keys, _join(*parts, flag, _NULL * _behind(version, 2)))
 

@@ -265,7 +265,7 @@ def clean_old_slices(store: MetadataStore) -> int:
 def _old_files(store: MetadataStore, partition: str) -> list[str]:
     files = list_folders(store.storage, [partition])
     slices = store.client.file_system_view(files=files).file_slices()
-    by_group: dict[str, list[Mapping[str, Any]]] = {}
+    by_group: dict[str, list[dict[str, Any]]] = {}
     for row in slices.to_pylist():
         by_group.setdefault(row["file_id"], []).append(row)
     old: list[str] = []

@@ -233,6 +233,7 @@ class OpenAcidFile:
         fields: dict[str, pa.Array] = {}
         if any(place is not None for place in places):
             row = batch.column(_ROW)
+            assert isinstance(row, pa.StructArray)
             fields = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
         return [
             pa.nulls(batch.num_rows, field.type)

@@ -50,8 +50,8 @@ def row_id_keys(column: pa.Array | pa.ChunkedArray) -> RowIdColumns:
         RecordIdentifierError: the column is none, or a row has no identifier.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    names = [field.name for field in array.type] if pa.types.is_struct(array.type) else []
-    if names != [field.name for field in ROW_ID_TYPE]:
+    names = [field.name for field in ROW_ID_TYPE]
+    if not isinstance(array, pa.StructArray) or [field.name for field in array.type] != names:
         raise RecordIdentifierError(f"column {ROW_ID} is {array.type}, not {ROW_ID_TYPE}")
     parts = array.flatten()
     if any(part.null_count for part in parts):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from hudi_hive.mutation.core import holds
 Ints = npt.NDArray[np.int64]
 
 _FEW: Final = 8
+_Texts = TypeVar("_Texts", pa.Array, pa.ChunkedArray)
 """Records to a stretch of one partition, from which on stretches are looked at and not each record."""
 
 
@@ -117,7 +118,7 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
     return tuple(None if value == "" else value for value in values)
 
 
-def padded(texts: pa.Array | pa.ChunkedArray, key: AcidColumn) -> pa.Array | pa.ChunkedArray:
+def padded(texts: _Texts, key: AcidColumn) -> _Texts:
     """Pad texts of type ``char`` as Hive does in names of partitions."""
     kind = parse_hive_type(key.type)
     return pc.utf8_rpad(pc.utf8_rtrim(texts, " "), kind.length) if kind.kind == "char" else texts
@@ -196,7 +197,7 @@ def _identifiers(
 def _complete_identifiers(table: AcidTable, column: pa.ChunkedArray) -> tuple[Ints, Ints, Ints] | None:
     """Identifiers that are all there and right, as most are; None if each must be looked at."""
     array = column.combine_chunks()
-    if array.type != ROW_ID_TYPE or not len(array) or array.null_count:
+    if not isinstance(array, pa.StructArray) or array.type != ROW_ID_TYPE or not len(array) or array.null_count:
         return None
     parts = [array.field(place) for place in range(3)]
     if any(part.null_count for part in parts):

@@ -300,7 +300,7 @@ class _Builder:
         lacking = [key for key in self._table.key_names if key not in self._changes.column_names]
         if rows is None and lacking and len(changes):
             raise SchemaError(f"rows to be inserted lack the partition key {', '.join(lacking)}")
-        columns = []
+        columns: list[pa.Array | pa.ChunkedArray] = []
         for field in self._schema:
             if field.name in self._changes.column_names:
                 columns.append(self._changes[field.name].take(pa.array(changes)))

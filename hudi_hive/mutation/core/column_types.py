@@ -23,6 +23,7 @@ _KINDS: Final[tuple[tuple[str, Callable[[pa.DataType], bool]], ...]] = (
     ("map", pa.types.is_map),
     ("struct", pa.types.is_struct),
 )
+_LISTS: Final = (pa.ListType, pa.LargeListType)
 
 
 def holds(column: pa.DataType, records: pa.DataType) -> bool:
@@ -41,11 +42,11 @@ def holds(column: pa.DataType, records: pa.DataType) -> bool:
         return record_kind == "integer" and column_kind in ("floating", "decimal")
     if column_kind == "floating":
         return bool(records.bit_width <= column.bit_width)
-    if column_kind == "list":
+    if isinstance(column, _LISTS) and isinstance(records, _LISTS):
         return holds(column.value_type, records.value_type)
-    if column_kind == "map":
+    if pa.types.is_map(column) and pa.types.is_map(records):
         return holds(column.key_type, records.key_type) and holds(column.item_type, records.item_type)
-    if column_kind == "struct":
+    if pa.types.is_struct(column) and pa.types.is_struct(records):
         return [field.name for field in column] == [field.name for field in records] and all(
             holds(ours.type, theirs.type) for ours, theirs in zip(column, records, strict=True)
         )

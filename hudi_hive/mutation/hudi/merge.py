@@ -230,7 +230,7 @@ class HudiMergeRules:
 
     def _rows(self, new: pa.Table, old: pa.Table | None) -> pa.Table:
         """Values after the merge: those of the changes, for others of the table's rows, or null."""
-        columns = []
+        columns: list[pa.Array | pa.ChunkedArray] = []
         for item in self._plain:
             if item.name in new.column_names:
                 columns.append(new[item.name])

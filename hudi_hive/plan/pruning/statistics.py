@@ -11,7 +11,7 @@ bounds adds nothing to the bounds of the file, or counts as nulls. See :func:`_p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -219,7 +219,7 @@ def _once(names: pa.Array) -> Mask:
     return np.asarray(counts[coded.indices.to_numpy()] == 1)
 
 
-def _proven(kind: pa.DataType, nulls: pa.Array, rows: pa.Array, size: pa.Array) -> pa.BooleanArray:
+def _proven(kind: pa.DataType, nulls: pa.Array, rows: pa.Array, size: pa.Array) -> pa.Array:
     """Whether statistics of base files tell of all rows, null where their counts are missing.
 
     A row group with long texts has no statistics, and then all its values are counted as nulls; so have timestamps of
@@ -256,5 +256,5 @@ def _taken(column: pa.ChunkedArray, place: pa.Array) -> pa.Array:
     return column.combine_chunks().take(place)
 
 
-def _where(mask: pa.Array, values: Any) -> pa.Array:  # noqa: ANN401
+def _where(mask: pa.Array, values: pa.Array) -> pa.Array:
     return pc.if_else(mask, values, pa.scalar(None, values.type))

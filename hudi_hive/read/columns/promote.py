@@ -87,7 +87,9 @@ def _to_float(source: pa.DataType, target: pa.DataType) -> Convert | None:
     return None
 
 
-def _to_decimal(source: pa.DataType, target: pa.DataType) -> Convert | None:
+def _to_decimal(
+    source: pa.DataType, target: pa.Decimal32Type | pa.Decimal64Type | pa.Decimal128Type | pa.Decimal256Type
+) -> Convert | None:
     if pa.types.is_integer(source):
         # The cast asks for room for every value of the type; through a wide decimal it asks for that of the values.
         wide = pa.decimal256(76, target.scale)

@@ -211,6 +211,7 @@ class _Types:
             return None
 
         def convert_struct(array: pa.Array) -> pa.Array:
+            assert isinstance(array, pa.StructArray)
             arrays = []
             for child, (index, convert) in zip(children, steps, strict=True):
                 if index is None:
@@ -232,6 +233,7 @@ class _Types:
             return None
 
         def convert_list(array: pa.Array) -> pa.Array:
+            assert isinstance(array, pa.ListArray)
             values = array.values
             child = values if convert is None else convert(values)
             return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[child])
@@ -246,6 +248,7 @@ class _Types:
         fields = [target.key_field, target.item_field]
 
         def convert_map(array: pa.Array) -> pa.Array:
+            assert isinstance(array, pa.MapArray)
             # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
             children = [
                 array.keys if keys is None else keys(array.keys),

@@ -209,7 +209,7 @@ def _compares_with_deletes(kind: pa.DataType) -> bool:
 def _delete_ordering(table: pa.Table, types: Sequence[pa.DataType], block: LogDeletes) -> list[pa.Array]:
     """Ordering values of a delete block with the types of the table's columns."""
     values = _one(table.column("ordering"))
-    parts = values.flatten() if pa.types.is_struct(values.type) else [values]
+    parts = values.flatten() if isinstance(values, pa.StructArray) else [values]
     if pa.types.is_null(values.type):
         return [pa.nulls(table.num_rows, kind) for kind in types]
     if len(parts) != len(types) and types:

@@ -93,7 +93,7 @@ def _offsets(column: pa.Array) -> npt.NDArray[np.int32]:
     return np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
 
 
-def _mask(at: Ints, rows: int) -> pa.BooleanArray:
+def _mask(at: Ints, rows: int) -> pa.Array:
     mask = np.zeros(rows, np.bool_)
     mask[at] = True
     return pa.array(mask)

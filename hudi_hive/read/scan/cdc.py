@@ -182,7 +182,7 @@ class _Group:
         mapping = mapping_at(evolved, instant) or BY_NAME
         columns, names = [], batch.schema.names
         for name, column in zip(names, batch.columns, strict=True):
-            if name in ("before", "after") and pa.types.is_struct(column.type):
+            if name in ("before", "after") and isinstance(column, pa.StructArray):
                 column = self._image_as_shown(column, mapping, path)
             columns.append(column)
         return pa.RecordBatch.from_arrays(columns, names=names)
@@ -268,24 +268,28 @@ def _as_number(array: pa.Array, micros: bool) -> pa.Array:
         return array.cast(pa.timestamp("us", kind.tz), safe=False).view(pa.int64())
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return array.view(pa.int64())
-    if pa.types.is_struct(kind):
-        children = [_as_number(array.field(i), micros) for i in range(kind.num_fields)]
-        names = [kind.field(i).name for i in range(kind.num_fields)]
+    if isinstance(array, pa.StructArray):
+        children = [_as_number(array.field(i), micros) for i in range(array.type.num_fields)]
+        names = [field.name for field in array.type]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(children, names=names, mask=mask)
     if pa.types.is_list(kind):
         mask = array.is_null() if array.null_count else None
         lengths = pc.fill_null(pc.list_value_length(array), 0)
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        return pa.ListArray.from_arrays(offsets, _as_number(array.flatten(), micros), mask=mask)
-    if pa.types.is_map(kind):
+        return pa.ListArray.from_arrays(offsets, _as_number(pc.list_flatten(array), micros), mask=mask)
+    if isinstance(array, pa.MapArray):
         # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
         items = _as_number(array.items, micros)
         entries = pa.StructArray.from_arrays(
-            [array.keys, items], fields=[kind.key_field, pa.field("value", items.type)]
+            [array.keys, items], fields=[array.type.key_field, pa.field("value", items.type)]
         )
         return pa.Array.from_buffers(
-            pa.map_(kind.key_type, items.type), len(array), array.buffers()[:2], offset=array.offset, children=[entries]
+            pa.map_(array.type.key_type, items.type),
+            len(array),
+            array.buffers()[:2],
+            offset=array.offset,
+            children=[entries],
         )
     return array
 

@@ -352,7 +352,7 @@ class _FileReader:
             for number, batch in enumerate(read()):
                 if not number:
                     refuse_rows_of_others(file, batch)
-                if commit_column is not None:
+                if commit_column is not None and self.scan.commit_times is not None:
                     batch = batch.filter(pc.is_in(batch.column(commit_column), value_set=self.scan.commit_times))
                 if not batch.num_rows:
                     continue
@@ -382,7 +382,7 @@ class _FileReader:
     def _skip(self, file: BaseFile, conditions: Sequence[Node], commit_column: str | None) -> RowFilter | None:
         """The part of the filter that the file's own columns can speak about, in its names and types."""
         parts = list(conditions)
-        if commit_column is not None:
+        if commit_column is not None and self.scan.commit_times is not None:
             column = ColumnRef((commit_column,), file.schema.field(commit_column).type)
             parts.append(In(column, self.scan.commit_times))
         return RowFilter(conjunction(parts), file.schema) if parts else None

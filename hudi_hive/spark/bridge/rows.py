@@ -128,7 +128,7 @@ def packed(table: pa.Table, names: Sequence[str]) -> bytes:
     return b"".join([*lengths, *map(_bytes, columns)])
 
 
-def _bytes(texts: pa.StringArray) -> bytes:
+def _bytes(texts: pa.Array) -> bytes:
     filled = pc.fill_null(texts, "")
     _, offsets, data = filled.buffers()
     if not len(filled) or data is None:

@@ -43,7 +43,7 @@ def _is_doubtful(kind: pa.DataType) -> bool:
     """Whether milliseconds in UTC are in a type: files may call them microseconds."""
     if pa.types.is_nested(kind):
         return any(_is_doubtful(kind.field(i).type) for i in range(kind.num_fields))
-    return bool(may_be_mislabelled(kind) and kind.tz is not None)
+    return may_be_mislabelled(kind) and pa.types.is_timestamp(kind) and kind.tz is not None
 
 
 class FileLabels:

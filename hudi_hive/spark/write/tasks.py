@@ -273,7 +273,7 @@ class TagRows:
                 tags = tags.filter(pc.is_null(tags.column("current_file_id")))
             yield from self._tagged(rows, tags, ready.marked())
 
-    def _tagged(self, rows: pa.Table, tags: pa.Table, marked: pa.BooleanArray) -> Batches:
+    def _tagged(self, rows: pa.Table, tags: pa.Table, marked: pa.Array) -> Batches:
         new = pc.is_null(tags.column("file_id"))
         idle = pc.and_(new, marked.take(tags.column("row").combine_chunks()))  # deletes what is nowhere
         moved = pc.fill_null(pc.not_equal(tags.column("current_partition"), tags.column("partition")), False)
@@ -328,6 +328,7 @@ def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
     counts = pc.fill_null(pc.list_value_length(hits), 0).to_numpy(zero_copy_only=False)
     keys = rows.column(RECORD_KEY).take(pa.array(np.repeat(np.arange(rows.num_rows), counts)))
     flat = pc.list_flatten(hits)
+    assert isinstance(flat, pa.StructArray)
     return pa.table([keys, flat.field(0), flat.field(1)], names=HITS_SCHEMA.names).cast(HITS_SCHEMA).combine_chunks()
 
 

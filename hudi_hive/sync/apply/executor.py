@@ -185,8 +185,7 @@ class SyncExecutor:
             added = [new_partition(spec, values, path, comments, fresh=fresh) for values, path in rows]
             self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
         if partitions.move.num_rows:
-            names = partitions.move["name"].to_pylist()
-            registered = self._registered(spec, names)
+            registered = self._registered(spec, partitions.move["name"].to_pylist())
             paths = {
                 tuple(values): path
                 for values, path in zip(
@@ -199,8 +198,8 @@ class SyncExecutor:
             touched = list(self._registered(spec, partitions.touch["name"].to_pylist()))
             self._writer.touch_partitions(spec.database, spec.name, touched, batch_size=size)
         if partitions.drop.num_rows:
-            names = partitions.drop["name"].to_pylist()
-            self._writer.drop_partitions(spec.database, spec.name, names, batch_size=size)
+            dropped = partitions.drop["name"].to_pylist()
+            self._writer.drop_partitions(spec.database, spec.name, dropped, batch_size=size)
 
     def _registered(self, spec: TableSpec, names: Sequence[str]) -> Iterator[Partition]:
         batch = batch_sizes(self._metastore, spec)

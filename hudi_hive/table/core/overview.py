@@ -183,7 +183,7 @@ def _log_sums(slices: pa.Table, files: pa.Table) -> _Sums:
     return summed(None), summed(weights), summed(planned)
 
 
-def _instants_of(names: pa.Array) -> pa.Array:
+def _instants_of(names: pa.Array) -> pa.ChunkedArray:
     return parse_file_names(names).column("instant").cast(pa.string())
 
 

@@ -162,7 +162,7 @@ def partition_value_columns(
         return pa.table({"row": pa.nulls(len(paths))}).select([])
     if isinstance(paths, pa.ChunkedArray):
         paths = paths.combine_chunks()
-    encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
+    encoded = paths if isinstance(paths, pa.DictionaryArray) else paths.dictionary_encode()
     unique = encoded.dictionary
     columns = _split_evenly(unique, fields, hive_style)
     if columns is None:

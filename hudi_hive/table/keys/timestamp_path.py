@@ -110,7 +110,7 @@ class TimestampFormat:
         Raises:
             KeyGenerationError: a text that no pattern reads, or a type that is neither text nor number.
         """
-        if pa.types.is_dictionary(values.type):
+        if isinstance(values, pa.DictionaryArray):
             values = values.dictionary_decode()
         if pa.types.is_null(values.type):
             values = pa.nulls(len(values), pa.int64() if self.inputs == () else pa.string())

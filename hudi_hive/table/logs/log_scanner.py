@@ -34,7 +34,7 @@ _READERS: Final = 8
 class CommitTest(Protocol):
     """The interface of the timeline that a scan needs (:class:`hudi_hive.timeline.Timeline` is one)."""
 
-    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+    def committed_mask(self, instants: pa.Array) -> pa.Array:
         """Whether blocks written by each instant are visible."""
 
 

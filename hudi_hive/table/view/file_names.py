@@ -168,7 +168,7 @@ def _empty_codes() -> pa.DictionaryArray:
 def _one_array(names: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(names, pa.ChunkedArray):
         names = one_chunk(names)
-    if pa.types.is_dictionary(names.type):
+    if isinstance(names, pa.DictionaryArray):
         names = names.dictionary_decode()
     return pc.fill_null(names, "") if names.null_count else names
 

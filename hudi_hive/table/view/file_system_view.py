@@ -65,7 +65,7 @@ class ViewTimeline(Protocol):
     def layout(self) -> int:
         """Timeline layout version: 1 for tables of version 6, 2 from version 8 on."""
 
-    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+    def committed_mask(self, instants: pa.Array) -> pa.Array:
         """Whether files written by each instant are visible."""
 
     def completion_times(self, instants: pa.Array) -> pa.Array:

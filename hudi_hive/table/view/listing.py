@@ -226,7 +226,7 @@ def list_folders(storage: Storage, folders: Sequence[str]) -> pa.Table:
     return _files(_entries(storage, folders))
 
 
-def list_concurrently(storage: Storage, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
+def list_concurrently(storage: Storage, function: Callable[[str], _T], paths: Sequence[str]) -> list[_T]:
     """Call ``function`` for each path on as many threads as suit the storage; results are in the order of the paths."""
     workers = min(len(paths), _LOCAL_LISTERS if storage.is_local else _REMOTE_LISTERS)
     if workers <= 1:

@@ -105,6 +105,7 @@ class InstantRanks:
         parts = [
             index_in(chunk.dictionary, self.values)[chunk.indices.to_numpy(zero_copy_only=False)]
             for chunk in instants.chunks
+            if isinstance(chunk, pa.DictionaryArray)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
@@ -122,7 +123,11 @@ def one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 def distinct_values(column: pa.ChunkedArray) -> pa.Array:
     """Distinct values of a dictionary column."""
-    return column.unique().dictionary_decode() if len(column) else pa.array([], pa.string())
+    if not len(column):
+        return pa.array([], pa.string())
+    values = column.unique()
+    assert isinstance(values, pa.DictionaryArray)
+    return values.dictionary_decode()
 
 
 def place_when_sorted(values: pa.Array) -> IntArray:
@@ -135,7 +140,7 @@ def place_when_sorted(values: pa.Array) -> IntArray:
 
 def sorted_codes(values: pa.Array) -> tuple[pa.Array, IntArray]:
     """Sorted distinct values, and the index of each value among them."""
-    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    encoded = values if isinstance(values, pa.DictionaryArray) else values.dictionary_encode()
     order = place_when_sorted(encoded.dictionary)
     ordered = encoded.dictionary.take(pc.sort_indices(encoded.dictionary)).cast(pa.string())
     return ordered, order[encoded.indices.to_numpy(zero_copy_only=False)]

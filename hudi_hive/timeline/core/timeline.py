@@ -252,7 +252,7 @@ class Timeline:
 
     # -- instants of files, vectorised -------------------------------------------------------------------------------
 
-    def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+    def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Whether each of many requested times, from files' names, is committed (docs/format.md#committed-instants).
 
         It is if it is a completed write instant or lies before :meth:`first_active`. Null is not committed.
@@ -310,7 +310,7 @@ class Timeline:
         array = instants.combine_chunks() if isinstance(instants, pa.ChunkedArray) else instants
         if isinstance(array, pa.ChunkedArray):  # older Arrow: no chunk at all stays chunked
             array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
-        if pa.types.is_dictionary(array.type):
+        if isinstance(array, pa.DictionaryArray):
             result = judge(array.dictionary.cast(pa.string())).take(array.indices)
             return pc.fill_null(result, False) if pa.types.is_boolean(result.type) else result
         return judge(array.cast(pa.string()))

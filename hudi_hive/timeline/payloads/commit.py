@@ -365,9 +365,8 @@ def _log_writes(stats: pa.Table, instant: str) -> pa.Table:
     listed = changes.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())])))
     entries, parents = pc.list_flatten(listed), pc.list_parent_indices(listed)
     paths, sizes = pc.struct_field(entries, "key"), pc.fill_null(pc.struct_field(entries, "value"), 0)
-    names = pc.replace_substring_regex(paths, r"(?s)^.*/", "")
     columns = [
-        _below(stats.column("partition").take(parents), names),
+        _below(stats.column("partition").take(parents), pc.replace_substring_regex(paths, r"(?s)^.*/", "")),
         pa.repeat(pa.scalar(instant, pa.string()), len(entries)),
         pa.array(np.zeros(len(entries), np.int64)),
         sizes,

@@ -179,7 +179,7 @@ def append_log(
         num_updates=count - new,
         num_deletes=len(gone),
         size=len(data),
-        ranges=_log_ranges(batch) if context.ranges and count else None,
+        ranges=_log_ranges(batch) if batch is not None and context.ranges and count else None,
         log_version=version,
         # The whole slice, newest first, as Hudi does: change data is told from it without a listing.
         log_files=[*reversed(target.log_files), name],
@@ -408,7 +408,7 @@ class _Merge:
             first = rows.filter(pc.invert(later))
             yield from merge_slice([first], self._records(incoming), self.context.spec, self.context.schema)
 
-    def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.BooleanArray:
+    def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.Array:
         if self.context.has_meta:
             return pc.equal(batch.column(COMMIT_TIME), self.context.instant).fill_null(False)
         return pc.is_in(own, value_set=keys)

@@ -141,7 +141,7 @@ def _targets(slices: pa.Table) -> dict[FileGroupId, TargetSlice]:
     lengths = pc.list_value_length(names).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     greatest = np.zeros(len(names), np.int64)
     if lengths.any():
-        versions = parse_file_names(names.flatten()).column("log_version").combine_chunks().fill_null(0)
+        versions = parse_file_names(pc.list_flatten(names)).column("log_version").combine_chunks().fill_null(0)
         owner = np.repeat(np.arange(len(names)), lengths)
         np.maximum.at(greatest, owner, versions.to_numpy(zero_copy_only=False).astype(np.int64))
     targets = {}

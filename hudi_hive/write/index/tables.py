@@ -81,14 +81,15 @@ def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition
     lines = np.concatenate([at, new])
     place = np.concatenate([order, np.full(len(new), -1, np.int64)])
     sort = np.argsort(lines, kind="stable")
-    lines, place = lines[sort], pa.array(place[sort], mask=place[sort] < 0)
-    return _tags(keys.take(pa.array(lines)), hits.take(place), moves)
+    lines, place = lines[sort], place[sort]
+    return _tags(keys.take(pa.array(lines)), hits.take(pa.array(place, mask=place < 0)), moves)
 
 
 def _tags(keys: pa.Table, current: pa.Table, updates_partition: bool) -> pa.Table:
     """Lines of rows and, next to them, of where they are now (null: nowhere)."""
     requested = one_array(keys.column("partition"))
     there, group = one_array(current.column("partition")), one_array(current.column("file_id"))
+    moves: pa.Array
     if updates_partition:
         moves = pc.fill_null(pc.not_equal(requested, there), False)
         if "deleted" in keys.column_names:

@@ -247,13 +247,13 @@ def _check_nulls(kind: Any, values: pa.Array, column: str) -> None:  # noqa: ANN
     if not nested or len([branch for branch in branches if branch != "null"]) != 1:
         return
     inner = nested[0]
-    if inner["type"] == "record" and pa.types.is_struct(values.type):
+    if inner["type"] == "record" and isinstance(values, pa.StructArray):
         for entry in inner["fields"]:
             child = values.field(values.type.get_field_index(entry["name"]))
             _check_nulls(entry["type"], child, f"{column}.{entry['name']}")
     elif inner["type"] == "array" and pa.types.is_list(values.type):
-        _check_nulls(inner["items"], values.flatten(), f"{column}.element")
-    elif inner["type"] == "map" and pa.types.is_map(values.type) and len(values):
+        _check_nulls(inner["items"], pc.list_flatten(values), f"{column}.element")
+    elif inner["type"] == "map" and isinstance(values, pa.MapArray) and len(values):
         first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
         _check_nulls(inner["values"], values.items.slice(first, last - first), f"{column}.value")
 

@@ -90,7 +90,7 @@ class KeyedRecords:
         paths: list[str] = pc.unique(self.rows.column(PARTITION_PATH)).to_pylist()
         return paths
 
-    def marked(self) -> pa.BooleanArray:
+    def marked(self) -> pa.Array:
         """Which rows delete."""
         return pa.array(soft_deletes(one_batch(self.rows), self.spec))
 

@@ -101,9 +101,8 @@ def _leaf(schema: pa.Schema, name: str) -> pa.DataType | None:
         return schema.field(at).type
     head, _, rest = name.partition(".")
     at = schema.get_field_index(head)
-    if at < 0 or not rest or not pa.types.is_struct(schema.field(at).type):
-        return None
-    return _leaf(pa.schema(list(schema.field(at).type)), rest)
+    kind = schema.field(at).type if at >= 0 and rest else None
+    return _leaf(pa.schema(list(kind)), rest) if isinstance(kind, pa.StructType) else None
 
 
 def merged_schema(
