@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.checks import architecture, dead, imports, literals, names, report, rooms, signatures, words
+from tools.checks import architecture, arrow_stubs, dead, imports, literals, names, report, rooms, signatures, words
 from tools.checks.tree import Finding, SourceTree
 
 FACE = {
@@ -320,3 +320,60 @@ def test_the_page_of_the_architecture(tmp_path):
     }
     found = {subject for _, subject in subjects(architecture, tmp_path, files)}
     assert found == {"no room errors", "room gone", "sentence table.keys", "name Key", "name File"}
+
+
+STUB = "typings/pyarrow/_arrays.pyi"
+
+
+def stub_findings(folder: Path, stub: str) -> set[str]:
+    """What is wrong with stubs of PyArrow, of which a product of one module uses much."""
+    uses = "Array.slice; Array.type; Array.from_buffers; ListArray; array; concat_arrays; NoArray; sliced"
+    return {subject for _, subject in subjects(arrow_stubs, folder, {"hudi_hive/one.py": uses, STUB: stub})}
+
+
+def test_true_arrow_stubs_pass(tmp_path):
+    stub = """
+class Array:
+    @property
+    def type(self) -> object: ...
+    def slice(self, offset: int = 0, length: int | None = None) -> Array: ...
+class ListArray(Array): ...
+def array(obj: object, type: object = None, **options: object) -> Array: ...
+def concat_arrays(arrays: list[Array], memory_pool: object = None) -> Array: ...
+"""
+    assert stub_findings(tmp_path, stub) == set()
+
+
+@pytest.mark.parametrize(
+    ("stub", "subject"),
+    [
+        ("class NoArray: ...", "NoArray: is not there at runtime"),
+        ("class array: ...", "array: is no class at runtime"),
+        ("class Table: ...", "Table: is used by nothing"),
+        ("class Array:\n def sliced(self): ...", "Array.sliced: is not there at runtime"),
+        (
+            "class Array:\n def type(self): ...",
+            "Array.type: is a method here and a property there, or the other way round",
+        ),
+        ("class Array(ListArray): ...", "Array: has no base ListArray at runtime"),
+        ("class Array:\n def slice(self, start=0): ...", "Array.slice: has no parameter start"),
+        ("class Array:\n def slice(self, length=None, offset=0): ...", "Array.slice: has offset in another place"),
+        ("class Array:\n def slice(self, offset=1): ...", "Array.slice: has offset=0"),
+        ("class Array:\n @staticmethod\n def from_buffers(type, length): ...", "Array.from_buffers: needs buffers"),
+        ("def concat_arrays(arrays=()): ...", "concat_arrays: needs arrays"),
+        (
+            "def concat_arrays(arrays, memory_pool=None, more=None, /): ...",
+            "concat_arrays: takes no 3 positional arguments",
+        ),
+    ],
+)
+def test_wrong_arrow_stubs(tmp_path, stub, subject):
+    assert subject in stub_findings(tmp_path, stub)
+
+
+def test_arrow_functions_that_share_a_protocol(tmp_path):
+    stub = "class _Unary:\n def __call__(self, x, /, *, nulls=False): ...\nis_null: _Unary"
+    files = {"hudi_hive/one.py": "is_null", "typings/pyarrow/compute.pyi": stub}
+    assert subjects(arrow_stubs, tmp_path, files) == {
+        ("typings/pyarrow/compute.pyi", "is_null: has no parameter nulls")
+    }

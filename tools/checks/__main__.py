@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.checks import anchors, architecture, dead, imports, literals, names, rooms, signatures, words
+from tools.checks import anchors, architecture, arrow_stubs, dead, imports, literals, names, rooms, signatures, words
 from tools.checks.report import Check, main
 
 CHECKS: dict[str, Check] = {
@@ -15,6 +15,7 @@ CHECKS: dict[str, Check] = {
     "dead": dead.find,
     "anchors": anchors.find,
     "architecture": architecture.find,
+    "arrow_stubs": arrow_stubs.find,
 }
 
 if __name__ == "__main__":
