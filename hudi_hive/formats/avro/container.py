@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
+from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro.object_count import count_objects
@@ -74,7 +75,7 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=128)
-def checked_schema(text: str) -> tuple[RecordNode, object]:
+def checked_schema(text: str) -> tuple[RecordNode, Schema]:
     """Parse the JSON text of a record schema: to a tree of nodes, and for fastavro.
 
     What fastavro would follow without end is refused: types that hold themselves, and items or records without bytes,
@@ -143,7 +144,7 @@ class _Limits:
 
 
 def _read_records(
-    stream: io.BytesIO, root: RecordNode, schema: object, codec: str, limits: _Limits
+    stream: io.BytesIO, root: RecordNode, schema: Schema, codec: str, limits: _Limits
 ) -> Iterator[dict[str, Any]]:
     """Read the records of the blocks that follow the header, within the limits."""
     marker = _read_exactly(stream, _MARKER)
@@ -164,7 +165,8 @@ def _read_records(
         limits.objects -= count_objects(root, content, count, limits.objects)
         block = io.BytesIO(content)
         for _ in range(count):
-            yield fastavro.schemaless_reader(block, schema, None)
+            record: Any = fastavro.schemaless_reader(block, schema, None)
+            yield record
         if block.tell() != len(content):
             raise ValueError("records do not fill their block")
 

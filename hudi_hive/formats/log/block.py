@@ -21,6 +21,7 @@ from typing import Any, Final
 import fastavro
 import numpy as np
 import numpy.typing as npt
+from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.avro import checked_schema, describe
@@ -339,7 +340,7 @@ def _walk(content: memoryview, position: int, ends: Positions) -> bool:
     return True
 
 
-def block_schema(block: LogBlock) -> object:
+def block_schema(block: LogBlock) -> Schema:
     """Avro schema from the header of a block, parsed for fastavro.
 
     Raises:
@@ -355,7 +356,7 @@ def block_schema(block: LogBlock) -> object:
 
 
 def decode_avro_record(
-    data: bytes | memoryview, schema: object, path: str, reader_schema: object = None
+    data: bytes | memoryview, schema: Schema, path: str, reader_schema: Schema | None = None
 ) -> dict[str, Any]:
     """Decode one record from a bare Avro binary, which must hold nothing else.
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import fastavro
 import pyarrow.compute as pc
+from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
 from hudi_hive.formats.log import BlockType, avro_spans, block_schema, decode_avro_record, iter_blocks
@@ -63,7 +64,7 @@ class _Place:
     path: str
     offset: int
     length: int
-    schema: object
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
