@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.connection import Connection
@@ -323,6 +323,7 @@ def run(
     readers: int = 1,
     seconds: float = 180,
     housekeeping: bool = False,
+    until: Callable[[Outcome], bool] = lambda outcome: True,
 ) -> Outcome:
     """Let processes work on a bank that was founded, kill some, and tell what they saw.
 
@@ -334,6 +335,7 @@ def run(
         readers: processes that add it up.
         seconds: after which it closes anyway.
         housekeeping: end the transactions of dead writers, for a metastore that does not do so by itself.
+        until: what must be the case, too, for the bank to close after so many commits.
     """
     chance = random.Random(settings.table)
     folder = Path(settings.folder)
@@ -347,8 +349,9 @@ def run(
     try:
         while time.monotonic() < end and all(one.poll() is None for one in (*writing.values(), *reading)):
             time.sleep(0.05)
-            done = _read_logs(settings).counts["commits"]
-            if done >= commits:
+            outcome = _read_logs(settings)
+            done = outcome.counts["commits"]
+            if done >= commits and until(outcome):
                 break
             if done >= (killed + 1) * kill_every:
                 time.sleep(chance.uniform(0, 0.3))
@@ -358,7 +361,7 @@ def run(
                 writing[number] = _process("write", settings, number)
                 killed += 1
         (folder / "stop").touch()
-        failed = [one.args for one in (*writing.values(), *reading) if one.wait(120)]
+        failed = [one.args for one in (*writing.values(), *reading) if one.wait(600)]
     finally:
         for one in (*writing.values(), *reading):
             one.kill()

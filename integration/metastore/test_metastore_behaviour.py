@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from hudi_hive.errors import InvalidOperationError
-from hudi_hive.metastore import HiveMetastore
+from hudi_hive.errors import InvalidOperationError, MethodNotSupportedError
+from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.testing import change_allowed, is_valid
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, columns, table_of
 
@@ -83,3 +83,11 @@ def test_the_fake_metastore_has_the_types_of_a_real_one(embedded, tmp_path, text
         except InvalidOperationError:
             real = False
     assert is_valid(text) == real, json.dumps({"type": text, "metastore says": real})
+
+
+def test_transactions_on_a_metastore_2_3_are_refused(embedded):
+    with HiveMetastore(embedded.uri) as metastore:
+        client = TransactionClient(metastore)
+        with pytest.raises(MethodNotSupportedError, match=r"3\.1 or newer: get_valid_write_ids is missing"):
+            client.open()
+        assert metastore.calls["open_txns"] == 0

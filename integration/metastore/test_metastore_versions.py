@@ -15,7 +15,7 @@ import pytest
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from integration.support.metastore_pool import removing_new_tables
-from integration.support.metastores import QUICK_RETRIES, RELEASES
+from integration.support.metastores import RELEASES, TRANSACTIONS
 from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, table_of
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.jvm
 @pytest.fixture(scope="module", params=sorted(RELEASES))
 def server(request, metastores):
     """One version after the other."""
-    running = metastores.start(request.param, QUICK_RETRIES)
+    running = metastores.start(request.param, TRANSACTIONS, with_hive=True)
     with HiveMetastore(running.uri) as client, removing_new_tables(client):
         yield running
 

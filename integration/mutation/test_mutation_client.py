@@ -11,13 +11,17 @@ from hudi_hive.metastore import DataOperationType, LockKind, LockPart, Transacti
 from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator
 from hudi_hive.mutation.core import TransactionState
 from integration.support.metastores import ReleasedMetastore
-from integration.support.released import OnReleases
-from tests.support.mutation.mutation_behaviour import MutationBehaviour, write
+from integration.support.released import OnNewestRelease, OnOldestRelease
+from tests.support.mutation.mutation_behaviour import MutationBasics, MutationBehaviour, write
 
 pytestmark = pytest.mark.jvm
 
 
-class TestReleasedMetastore(OnReleases, MutationBehaviour):
+class TestOldestRelease(OnOldestRelease, MutationBasics):
+    """Writes and merges; all else on the newest release, and on each in a long run."""
+
+
+class TestReleasedMetastore(OnNewestRelease, MutationBehaviour):
     def test_of_two_transactions_that_change_a_partition_one_fails(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
     ) -> None:

@@ -30,11 +30,12 @@ from integration.long.mutation_histories import SHAPES, History
 from integration.support.hive_acid import MODES, HiveAcid, Row, Snapshot, plain
 from integration.support.hive_sql import VERSION
 from integration.support.metastore_pool import MetastorePool
-from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS, Judge, before_commit
+from integration.support.mutation_judge import PROPERTIES, Judge, before_commit
 from integration.support.mutation_values import FAR_TIMES, bucket_columns, rows
 from integration.support.mutation_values import columns as all_columns
 from tests.support.mutation.hive_states import HiveState, mutate
 from tests.support.running.long import long_case
+from tests.support.running.waiting import SECONDS
 
 pytestmark = pytest.mark.jvm
 
@@ -194,7 +195,7 @@ def test_the_next_client_goes_on_after_one_that_was_killed(judge: Judge) -> None
     """It dies with all its files in place, before its commit: they are aborted after the time-out, and stay there."""
     name = judge.make(keys=[("country", "string")], buckets=-1)
     sink = f"default.{name}"
-    locks = LockSettings(wait_s=20 * TIMEOUT_SECONDS)
+    locks = LockSettings(wait_s=SECONDS)
     with MutatorClient(judge.server.uri, sinks=[sink], create_partitions=True, locks=locks) as client:
         with client.new_transaction() as first:
             first.accept(_inserted(first, name, {1: "before"}, ["DE"]))
@@ -218,13 +219,14 @@ def test_of_two_clients_one_waits_for_the_lock_or_fails(judge: Judge) -> None:
     sink = f"default.{name}"
     with (
         MutatorClient(judge.server.uri, sinks=[sink], create_partitions=True) as one,
-        MutatorClient(judge.server.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as other,
+        MutatorClient(judge.server.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as hasty,
+        MutatorClient(judge.server.uri, sinks=[sink]) as other,
     ):
         with one.new_transaction() as first:
             first.accept(_inserted(first, name, {1: "first"}, ["DE"]))
         holder = one.new_transaction().begin()
         with pytest.raises(TransactionLockError):
-            other.new_transaction().begin()
+            hasty.new_transaction().begin()
         partition, row_id = judge.find(name, holder, 1)
         with MutatorCoordinator(holder.table("default", name)) as coordinator:
             coordinator.update(partition, {"id": 1, "msg": "of the holder", "ROW__ID": row_id})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,10 @@ from hudi_hive.metastore import TransactionClient
 from hudi_hive.mutation.acid_write import MutatorClient
 from hudi_hive.mutation.core import LockSettings
 from integration.support.metastores import ReleasedMetastore
-from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
+from integration.support.mutation_judge import PROPERTIES
 from integration.support.released import OnNewestRelease
 from tests.support.mutation.mutation_behaviour import MutationTables, write
+from tests.support.running.waiting import SECONDS, wait_until
 
 pytestmark = pytest.mark.jvm
 
@@ -42,7 +42,8 @@ class TestReleasedMetastore(OnNewestRelease, MutationTables):
         name = self.make(transactions, warehouse)
         with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client, client.new_transaction() as txn:
             txn.accept(*write(txn.table("default", name), [1]))
-            time.sleep(2 * TIMEOUT_SECONDS)
+            silent = transactions.open()
+            wait_until(lambda: silent in transactions.valid_transactions().aborted, "a silent transaction dies")
         assert self.ids(transactions, warehouse, name) == [1]
 
     def test_the_next_one_follows_a_client_that_was_killed(
@@ -56,7 +57,7 @@ class TestReleasedMetastore(OnNewestRelease, MutationTables):
         assert killed.returncode == -9, killed.stderr
         staging = warehouse / name / "_hudi_hive_mutation"
         assert len(list(staging.iterdir())) == 1
-        locks = LockSettings(wait_s=20 * TIMEOUT_SECONDS)
+        locks = LockSettings(wait_s=SECONDS)
         client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], locks=locks)
         with client, client.new_transaction() as txn:
             assert int(killed.stdout) in txn.snapshot.aborted

@@ -1,50 +1,38 @@
-"""Transactions on ACID tables, kept by real metastores: 3.1.3 and 4.0.1, and 2.3, which cannot."""
+"""Transactions on ACID tables, kept by real metastores: 3.1.3 and 4.0.1."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
 from hudi_hive.errors import (
     MetastoreServerError,
-    MethodNotSupportedError,
     TransactionLockError,
     TransactionLostError,
 )
 from hudi_hive.metastore import DataOperationType, HiveMetastore, LockState, Order, TransactionClient
-from integration.support.metastores import dying
-from integration.support.released import OnReleases
+from integration.support.mutation_judge import PROPERTIES
+from integration.support.released import OnNewestRelease, OnReleases
 from tests.support.metastore.flaky_proxy import FlakyProxy
-from tests.support.metastore.transaction_behaviour import TransactionBehaviour, acid_table, writes
+from tests.support.metastore.transaction_behaviour import TransactionBehaviour, TransactionTables, acid_table, writes
+from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
 
-TIMEOUT_SECONDS = 12
-PROPERTIES = {
-    **dying(TIMEOUT_SECONDS, interval_s=2),
-    "hive.compactor.check.interval": "2s",
-    "metastore.acid.txn.cleaner.interval": "2s",
-}
 
-
-class TestReleasedMetastore(OnReleases, TransactionBehaviour):
+class TestTimeOuts(OnNewestRelease, TransactionTables):
     properties = PROPERTIES
-
-    def test_the_version_and_its_time(self, client, server):
-        assert client.generation == int(server.release.version[0])
-        assert client.timeout_seconds() == TIMEOUT_SECONDS
 
     def test_a_transaction_without_heartbeats_is_aborted_and_one_with_them_stays(self, client, table):
         silent, beating = client.open(), client.open()
         lock = client.lock(silent, writes(table))
         waiting = client.lock(beating, writes(table))
         assert (lock.state, waiting.state) == (LockState.ACQUIRED, LockState.WAITING)
-        deadline = time.monotonic() + 300
-        while silent not in client.valid_transactions().aborted:
-            assert time.monotonic() < deadline, "the metastore did not end it"
+
+        def is_dead() -> bool:
             client.heartbeat(beating, waiting.id)
-            time.sleep(0.5)
+            return silent in client.valid_transactions().aborted
+
+        wait_until(is_dead, "the metastore ends a silent transaction")
         with pytest.raises((TransactionLockError, TransactionLostError)):
             client.heartbeat(silent, lock.id)
         with pytest.raises(TransactionLostError):
@@ -54,15 +42,22 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
 
     def test_an_aborted_one_stays_invisible(self, client, partitioned):
         """The metastore forgets an aborted transaction that touched nothing, and then takes its write id for valid."""
-        aborted, after = client.open(), client.open()
+        forgotten, aborted, after = client.open(), client.open(), client.open()
         for one in (aborted, after):
             client.lock(one, writes(partitioned, dynamic=True))
         ids = [client.allocate_write_id(one, "default", partitioned) for one in (aborted, after)]
         client.add_dynamic_partitions(aborted, ids[0], "default", partitioned, ["p=1"], DataOperationType.UPDATE)
         client.abort(aborted)
         client.commit(after)
-        time.sleep(5)  # several rounds of those who clean
+        client.abort(forgotten)
+        wait_until(lambda: forgotten not in client.valid_transactions().aborted, "an empty transaction is forgotten")
         assert self.seen(client, partitioned).valid_mask(ids).tolist() == [False, True]
+
+
+class TestReleasedMetastore(OnReleases, TransactionBehaviour):
+    def test_the_version_and_its_time(self, client, server):
+        assert client.generation == int(server.release.version[0])
+        assert client.timeout_seconds() == 240
 
     def test_a_commit_whose_answer_was_lost_is_sent_to_the_next_address(self, client, table, server):
         """The call is sent again to the next address, where the transaction is committed already."""
@@ -90,11 +85,3 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
             table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
         with pytest.raises(MetastoreServerError):
             client.create_table(table)
-
-
-def test_transactions_on_a_metastore_2_3_are_refused(metastore_uri):
-    with HiveMetastore(metastore_uri) as metastore:
-        client = TransactionClient(metastore)
-        with pytest.raises(MethodNotSupportedError, match=r"3\.1 or newer: get_valid_write_ids is missing"):
-            client.open()
-        assert metastore.calls["open_txns"] == 0

@@ -153,9 +153,10 @@ QUICK_RETRIES: Final = {"metastore.hmshandler.retry.interval": "1ms"}
 TRANSACTIONS: Final = {
     "hive.support.concurrency": "true",
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    "metastore.txn.timeout": "240s",  # not the default, so that clients are seen to use what the metastore says
     **QUICK_RETRIES,
 }
-"""Of a metastore that keeps transactions."""
+"""Of a metastore that keeps transactions, and ends none of them while a test runs."""
 
 
 def dying(timeout_s: int, interval_s: int = 1) -> dict[str, str]:
@@ -163,12 +164,15 @@ def dying(timeout_s: int, interval_s: int = 1) -> dict[str, str]:
     return {
         **TRANSACTIONS,
         "metastore.txn.timeout": f"{timeout_s}s",
-        # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
+        # What ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
         "metastore.compactor.initiator.on": "true",
         "metastore.timedout.txn.reaper.start": "1s",
         "metastore.timedout.txn.reaper.interval": f"{interval_s}s",
         "metastore.housekeeping.threads.on": "true",
         "metastore.acid.housekeeper.interval": f"{interval_s}s",
+        # What forgets aborted transactions: in 3.1 the initiator, in 4.0 a cleaner of its own.
+        "hive.compactor.check.interval": f"{interval_s}s",
+        "metastore.acid.txn.cleaner.interval": f"{interval_s}s",
     }
 
 

@@ -16,7 +16,7 @@ from tests.support.mutation.acid_definitions import acid_table
 
 TIMEOUT_SECONDS = 15
 PROPERTIES = dying(TIMEOUT_SECONDS)
-"""Of a metastore for these tests: clients that are silent die soon."""
+"""Of a metastore that soon ends the transactions of clients that are silent. Tests of it share one."""
 
 _numbers = itertools.count(int(time.time() * 1000))
 

@@ -33,6 +33,16 @@ class OnReleases:
         return server.warehouse
 
 
+class OnOldestRelease(OnReleases):
+    """Base of tests that run on the oldest release."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, metastores: MetastorePool) -> ReleasedMetastore:
+        """The oldest release."""
+        return metastores.start("3.1.3", cls.properties, with_hive=True)
+
+
 class OnNewestRelease(OnReleases):
     """Base of tests that run on the newest release, and in a long run on each."""
 

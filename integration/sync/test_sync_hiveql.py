@@ -20,12 +20,22 @@ from integration.support.hive_server import HiveServer2, hudi_jars
 from integration.support.spark_server import PlainThriftServer
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore import sync_replay as replay
+from tests.support.metastore.sync_behaviour import DATABASE
+from tests.support.running.long import long_case
+from tests.sync.shared.evolution_tests import check_each_commit
 
 pytestmark = pytest.mark.jvm
 
 SERVERS = ("hive", "spark")
-# The rest are tables of these again. Spark makes all but the statements for tables through the same calls.
-STORIES = {"hive": ("story", "edges", "more", "misc"), "spark": ("misc",)}
+STORIES = [
+    # Spark makes all but the statements for tables through the same calls.
+    ("hive", "story"),
+    ("hive", "edges"),
+    ("hive", "more"),
+    ("hive", "misc"),
+    ("spark", "misc"),
+]
+"""Servers, and which of the golden stories they play; the rest are tables of these again."""
 # Hive notes who changed a partition by a statement, and when.
 NOTED_BY_HIVE = ("last_modified_by", "last_modified_time")
 VOLATILE = ("transient_lastDdlTime", *NOTED_BY_HIVE)
@@ -105,19 +115,18 @@ class SqlWorld(replay.World):
         return {**super().options(config), f"{golden.K}mode": "hiveql", f"{golden.K}jdbcurl": self.jdbc_url}
 
 
-def test_syncs_by_sql_leave_the_golden_dumps_too(server, metastore, tmp_path, statements):
+@pytest.mark.parametrize(("server", "story"), STORIES, indirect=["server"])
+def test_syncs_by_sql_leave_the_golden_dumps_too(server, story, metastore, tmp_path, statements):
     """Every table of real hive-sync's hms mode, field by field."""
-    for story in STORIES["spark" if is_spark(server) else "hive"]:
-        for database in metastore.databases("golden*|v11"):
-            metastore.drop_database(database, cascade=True)
-        statements.clear()
-        world = SqlWorld(metastore, tmp_path / story)
-        world.jdbc_url = server.jdbc_url
-        found = replay.STORIES[story](world)
-        assert {case: kept for case, lines in found.items() if (kept := _but_notes(lines))} == {}
-        assert {"CREATE DATABASE", "CREATE EXTERNAL TABLE"} <= kinds(statements)
-        if not is_spark(server):
-            assert "ADD IF" in kinds(statements)
+    for database in metastore.databases("golden*|v11"):
+        metastore.drop_database(database, cascade=True)
+    world = SqlWorld(metastore, tmp_path)
+    world.jdbc_url = server.jdbc_url
+    found = replay.STORIES[story](world)
+    assert {case: kept for case, lines in found.items() if (kept := _but_notes(lines))} == {}
+    assert {"CREATE DATABASE", "CREATE EXTERNAL TABLE"} <= kinds(statements)
+    if not is_spark(server):
+        assert "ADD IF" in kinds(statements)
 
 
 def _but_notes(differences: list[str]) -> list[str]:
@@ -166,7 +175,16 @@ def both(
         assert "last_commit_time_sync" in metastore.table("by_sql", table.spec.name).parameters
 
 
-@pytest.mark.parametrize(("kind", "mode", "as_datasource"), [("cow_part", "jdbc", False), ("mor_part", "hiveql", True)])
+@pytest.mark.parametrize(
+    ("server", "kind", "mode", "as_datasource"),
+    [
+        ("hive", "cow_part", "jdbc", False),
+        long_case("hive", "mor_part", "hiveql", True),
+        long_case("spark", "cow_part", "jdbc", False),
+        ("spark", "mor_part", "hiveql", True),
+    ],
+    indirect=["server"],
+)
 def test_each_step_of_a_table_s_life_ends_alike(server, metastore, tmp_path, kind, as_datasource, mode, statements):
     for database in ("calls", "by_sql"):
         if database in metastore.databases():
@@ -196,6 +214,18 @@ def test_each_step_of_a_table_s_life_ends_alike(server, metastore, tmp_path, kin
         assert done == {"CREATE DATABASE", "CREATE EXTERNAL TABLE"}
     else:
         assert done == {"CREATE DATABASE", "CREATE EXTERNAL TABLE", "ADD IF", "SET LOCATION"}
+
+
+@pytest.mark.parametrize(
+    ("server", "name"), [("hive", "v6_cow_schema_evo"), long_case("hive", "v9_mor_schema_evo")], indirect=["server"]
+)
+def test_an_evolved_table_ends_alike_after_each_commit(server, metastore, tmp_path, statements, name):
+    try:
+        check_each_commit(metastore, tmp_path, name, mode="hiveql", jdbc_url=server.jdbc_url)
+    finally:
+        metastore.drop_database(DATABASE, cascade=True)
+    replaced = [text for text in statements if re.match(r"ALTER TABLE \S+ REPLACE COLUMNS", text)]
+    assert len(replaced) > 9 and all(text.endswith("CASCADE") for text in replaced)
 
 
 def _full(stage: str) -> str:

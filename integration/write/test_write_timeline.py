@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.archival import archive
-from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
+from integration.support.hudi_peer import HudiPeer
 from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import with_long_cases
 
-pytestmark = [pytest.mark.jvm, pytest.mark.skipif(not may_start(*VERSIONS), reason=NOT_THERE)]
+pytestmark = pytest.mark.jvm
 
 KEEP = {
     "hoodie.keep.min.commits": "3",
@@ -38,8 +40,11 @@ def options(name: str, version: int, **more: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_hudi_writes_into_our_table_and_archives_behind_us(version: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", with_long_cases([8], VERSIONS))
+def test_hudi_writes_into_our_table_and_archives_behind_us(
+    version: int, hudi_peer: Callable[[int], HudiPeer], tmp_path: Path
+) -> None:
+    peer = hudi_peer(version)
     path = tmp_path / "t"
     create_table(
         path,
@@ -53,7 +58,7 @@ def test_hudi_writes_into_our_table_and_archives_behind_us(version: int, tmp_pat
         ),
     )
 
-    def write(peer: HudiPeer, number: int, more: dict[str, str]) -> None:
+    def write(number: int, more: dict[str, str]) -> None:
         rows = [{"id": f"k{number % 3}", "v": number, "ts": number, "p": "x"}]
         peer.write(path, rows, "id string, v long, ts long, p string", options("t", version, **more))
 
@@ -61,16 +66,15 @@ def test_hudi_writes_into_our_table_and_archives_behind_us(version: int, tmp_pat
         newest = {f"k{number % 3}": number for number in range(count)}
         return [{"id": key, "v": value} for key, value in sorted(newest.items())]
 
-    with HudiPeer(version) as peer:
-        for number in range(6):
-            write(peer, number, NEVER)
-        before = {i.requested for i in MetaClient.load(path).timeline.completed()}
-        report = archive(MetaClient.load(path), min_commits=2, max_commits=3)
-        assert len(report.archived) == 4
-        assert sorted(peer.read(path, ["id", "v"]), key=lambda row: row["id"]) == expected(6)
-        for number in range(6, 12):
-            write(peer, number, KEEP)
-        assert sorted(peer.read(path, ["id", "v"]), key=lambda row: row["id"]) == expected(12)
+    for number in range(6):
+        write(number, NEVER)
+    before = {i.requested for i in MetaClient.load(path).timeline.completed()}
+    report = archive(MetaClient.load(path), min_commits=2, max_commits=3)
+    assert len(report.archived) == 4
+    assert sorted(peer.read(path, ["id", "v"]), key=lambda row: row["id"]) == expected(6)
+    for number in range(6, 12):
+        write(number, KEEP)
+    assert sorted(peer.read(path, ["id", "v"]), key=lambda row: row["id"]) == expected(12)
     timeline = MetaClient.load(path).timeline
     archived = {i.requested for i in timeline.archived().instants if i.is_completed}
     assert len(archived) > 4, "Hudi archived nothing of its own"

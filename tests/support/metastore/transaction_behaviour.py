@@ -78,8 +78,8 @@ def reads(table: str, operation: DataOperationType = DataOperationType.SELECT) -
     return [LockPart("default", table, LockKind.READ, operation)]
 
 
-class TransactionBehaviour:
-    """The tests."""
+class TransactionTables:
+    """What the tests need: a client, and tables."""
 
     @pytest.fixture
     def client(self, metastore):
@@ -108,6 +108,10 @@ class TransactionBehaviour:
 
     def seen(self, client, table, transaction=None) -> ValidWriteIds:
         return client.valid_write_ids("default", table, client.valid_transactions(transaction))
+
+
+class TransactionBehaviour(TransactionTables):
+    """The tests."""
 
     # -- tables -----------------------------------------------------------------------------------------------------
 

@@ -100,8 +100,8 @@ class MutationTables:
         return sorted(number for _, number, _ in self.see(transactions, warehouse, name).values())
 
 
-class MutationBehaviour(MutationTables):
-    """The tests."""
+class MutationBasics(MutationTables):
+    """What is tested on each release: inserts, updates, deletes and merges, with commits and aborts."""
 
     def test_rows_are_visible_after_the_commit_alone(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient
@@ -158,6 +158,49 @@ class MutationBehaviour(MutationTables):
             else:
                 coordinator.delete((), {"ROW__ID": rows[3]})
             yield number, coordinator.close()
+
+    def test_merges_leave_what_a_dictionary_would(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        """Random merges over partitions and buckets, by two tasks each, some of them aborted."""
+        name = self.make(transactions, warehouse, partitioned=True)
+        chance = random.Random(7)
+        model: dict[int, tuple[str, str]] = {}
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
+            for number in range(12):
+                changes = {
+                    chance.randrange(30): (f"round {number}", chance.choice("xyz"), chance.random() < 0.25)
+                    for _ in range(8)
+                }
+                txn = client.new_transaction().begin()
+                self._merge(txn, name, changes)
+                if chance.random() < 0.25:
+                    txn.abort()
+                else:
+                    txn.commit()
+                    model |= {key: (message, country) for key, (message, country, _) in changes.items()}
+                    model = {key: row for key, row in model.items() if key not in changes or not changes[key][2]}
+                with client.new_transaction() as last:
+                    found = last.reader("default", name).read(with_row_id=False).to_pylist()
+                assert {row["id"]: (row["msg"], row["country"]) for row in found} == model
+                assert len(found) == len(model)
+
+    def _merge(self, txn: Transaction, name: str, changes: dict[int, tuple[str, str, bool]]) -> None:
+        columns = {
+            "id": pa.array(changes, pa.int32()),
+            "msg": pa.array([message for message, _, _ in changes.values()]),
+            "country": pa.array([country for _, country, _ in changes.values()]),
+            "gone": pa.array([gone for _, _, gone in changes.values()]),
+        }
+        merged = merge(txn.reader("default", name), pa.table(columns), ["id"], delete_where="gone = true")
+        for part in merged.split(2):
+            coordinator = MutatorCoordinator(txn.table("default", name))
+            part.feed(coordinator)
+            txn.accept(coordinator.close())
+
+
+class MutationBehaviour(MutationBasics):
+    """The tests."""
 
     def test_partitions_are_made_or_refused(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient
@@ -283,10 +326,11 @@ class MutationBehaviour(MutationTables):
         sink = f"default.{name}"
         with (
             MutatorClient(metastore.uri, sinks=[sink]) as client,
-            MutatorClient(metastore.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as other,
+            MutatorClient(metastore.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as hasty,
+            MutatorClient(metastore.uri, sinks=[sink]) as other,
         ):
             holder = client.new_transaction().begin()
-            waiting = other.new_transaction()
+            waiting = hasty.new_transaction()
             with pytest.raises(TransactionLockError, match=r"not granted within 0\.3 s"):
                 waiting.begin()
             assert waiting.state is TransactionState.ABORTED
@@ -308,7 +352,8 @@ class MutationBehaviour(MutationTables):
         sink = f"default.{name}"
         with (
             MutatorClient(metastore.uri, sinks=[sink], create_partitions=True) as client,
-            MutatorClient(metastore.uri, sinks=[sink]) as other,
+            HiveMetastore(metastore.uri) as store,
+            MutatorClient(store, sinks=[sink]) as other,
             ThreadPoolExecutor(1) as thread,
         ):
             with client.new_transaction() as first:
@@ -316,8 +361,8 @@ class MutationBehaviour(MutationTables):
             holder = client.new_transaction().begin()
             waiting = other.new_transaction()
             begun = thread.submit(waiting.begin)
-            opened = wait_until(lambda: waiting.id, "the second transaction is open")
-            time.sleep(0.1)
+            wait_until(lambda: store.calls["check_lock"], "the second transaction waits for its lock")
+            opened = waiting.id
             self._merge(holder, name, {1: ("ab", "x", False)})
             holder.commit()
             begun.result(300)
@@ -364,45 +409,6 @@ class MutationBehaviour(MutationTables):
                         txn.accept(manifests[0])
                 txn.abort()
         assert not self.ids(transactions, warehouse, name)
-
-    def test_merges_leave_what_a_dictionary_would(
-        self, metastore: Any, warehouse: Path, transactions: TransactionClient
-    ) -> None:
-        """Random merges over partitions and buckets, by two tasks each, some of them aborted."""
-        name = self.make(transactions, warehouse, partitioned=True)
-        chance = random.Random(7)
-        model: dict[int, tuple[str, str]] = {}
-        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
-            for number in range(12):
-                changes = {
-                    chance.randrange(30): (f"round {number}", chance.choice("xyz"), chance.random() < 0.25)
-                    for _ in range(8)
-                }
-                txn = client.new_transaction().begin()
-                self._merge(txn, name, changes)
-                if chance.random() < 0.25:
-                    txn.abort()
-                else:
-                    txn.commit()
-                    model |= {key: (message, country) for key, (message, country, _) in changes.items()}
-                    model = {key: row for key, row in model.items() if key not in changes or not changes[key][2]}
-                with client.new_transaction() as last:
-                    found = last.reader("default", name).read(with_row_id=False).to_pylist()
-                assert {row["id"]: (row["msg"], row["country"]) for row in found} == model
-                assert len(found) == len(model)
-
-    def _merge(self, txn: Transaction, name: str, changes: dict[int, tuple[str, str, bool]]) -> None:
-        columns = {
-            "id": pa.array(changes, pa.int32()),
-            "msg": pa.array([message for message, _, _ in changes.values()]),
-            "country": pa.array([country for _, country, _ in changes.values()]),
-            "gone": pa.array([gone for _, _, gone in changes.values()]),
-        }
-        merged = merge(txn.reader("default", name), pa.table(columns), ["id"], delete_where="gone = true")
-        for part in merged.split(2):
-            coordinator = MutatorCoordinator(txn.table("default", name))
-            part.feed(coordinator)
-            txn.accept(coordinator.close())
 
     def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
         name = self.make(transactions, warehouse)
