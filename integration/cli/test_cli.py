@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fixture_tables import expected, unzip_fixture
+from tests.support.running.long import long_case
 from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
@@ -77,10 +78,11 @@ def test_demo(tmp_path):
     assert _java_processes(folder) == []
 
 
-def test_demo_is_stopped_cleanly(tmp_path):
+@pytest.mark.parametrize("text", ["ready at", long_case("Plain PySpark")])
+def test_demo_is_stopped_cleanly(tmp_path, text):
     folder = tmp_path / "demo"
     process = _start("demo", "--directory", folder)
-    _wait_for(process, "Plain PySpark")
+    _wait_for(process, text)
     assert _java_processes(folder)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does on Ctrl-C
     _, err = process.communicate(timeout=300)
