@@ -30,8 +30,8 @@ SERVERS = ("hive", "spark")
 STORIES = [
     # Spark makes all but the statements for tables through the same calls.
     ("hive", "story"),
-    ("hive", "edges"),
-    ("hive", "more"),
+    long_case("hive", "edges"),
+    long_case("hive", "more"),
     ("hive", "misc"),
     ("spark", "misc"),
 ]
@@ -65,18 +65,27 @@ def metastore(metastore) -> Iterator[HiveMetastore]:
         metastore.drop_database(name, cascade=True)
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request, metastore_uri, tmp_path_factory) -> Iterator[HiveServer2 | PlainThriftServer]:
-    """One after the other: each is a Java process of its own."""
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "hive":
-        made: Any = HiveServer2(metastore_uri, folder)
-    else:
-        # As somebody may have set it up who writes patterns into questions.
-        settings = {"spark.sql.parser.escapedStringLiterals": "true"}
-        made = PlainThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings)
-    with made as running:
+@pytest.fixture(scope="module")
+def hive_server(metastore_uri, tmp_path_factory) -> Iterator[HiveServer2]:
+    """A HiveServer2."""
+    with HiveServer2(metastore_uri, tmp_path_factory.mktemp("hive")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def spark_server(metastore_uri, tmp_path_factory) -> Iterator[PlainThriftServer]:
+    """A Thrift server of Spark, set up as by somebody who writes patterns into queries."""
+    settings = {"spark.sql.parser.escapedStringLiterals": "true"}
+    folder = tmp_path_factory.mktemp("spark")
+    with PlainThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(params=SERVERS)
+def server(request) -> HiveServer2 | PlainThriftServer:
+    """Each of both, started when it is first used."""
+    running: HiveServer2 | PlainThriftServer = request.getfixturevalue(f"{request.param}_server")
+    return running
 
 
 @pytest.fixture
