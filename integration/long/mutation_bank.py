@@ -411,10 +411,14 @@ class _Housekeeper(threading.Thread):
         with HiveMetastore(self._settings.uri) as store:
             client = TransactionClient(store)
             while not self._ended.wait(0.1):
-                for info in client.open_transactions():
-                    if not info.aborted and info.user.startswith("writer-") and not _lives(int(info.user[7:])):
-                        with suppress(TransactionLostError):
-                            client.abort(info.id)
+                self._abort_orphans(client)
+            self._abort_orphans(client)
+
+    def _abort_orphans(self, client: TransactionClient) -> None:
+        for info in client.open_transactions():
+            if not info.aborted and info.user.startswith("writer-") and not _lives(int(info.user[7:])):
+                with suppress(TransactionLostError):
+                    client.abort(info.id)
 
     def end(self) -> None:
         self._ended.set()

@@ -1,4 +1,4 @@
-"""Money in a Hive ACID table: under a fake metastore, and under a real one with its own time-outs."""
+"""Money in a Hive ACID table, under real metastores and under a fake one."""
 
 from __future__ import annotations
 
@@ -19,16 +19,9 @@ from integration.long.mutation_bank import (
     total_of,
 )
 from integration.support.metastore_pool import MetastorePool
-from integration.support.metastores import ReleasedMetastore
+from integration.support.metastores import TRANSACTIONS, ReleasedMetastore
 from integration.support.mutation_judge import PROPERTIES
-from tests.support.running.long import long_case
 from tests.support.running.waiting import SECONDS
-
-
-@pytest.fixture(scope="module", params=["4.0.1", long_case("3.1.3")])
-def real(request: pytest.FixtureRequest, metastores: MetastorePool) -> ReleasedMetastore:
-    """One release after the other."""
-    return metastores.start(request.param, PROPERTIES, with_hive=True)
 
 
 def has_seen_enough(outcome: Outcome) -> bool:
@@ -58,9 +51,19 @@ def test_every_reader_sees_the_same_total(tmp_path: Path) -> None:
         check(outcome, settings, tmp_path)
 
 
+def play(server: ReleasedMetastore, folder: Path, *, housekeeping: bool) -> None:
+    settings = Settings(server.uri, "bank", str(folder), worker_kills=0.3, pause_s=0.2)
+    create_bank(settings, server.warehouse)
+    outcome = run(settings, commits=6, kill_every=3, seconds=SECONDS, housekeeping=housekeeping, until=has_seen_enough)
+    check(outcome, settings, server.warehouse)
+
+
 @pytest.mark.jvm
-def test_every_reader_sees_the_same_total_in_a_real_metastore(real: ReleasedMetastore, tmp_path: Path) -> None:
-    settings = Settings(real.uri, "bank", str(tmp_path), worker_kills=0.3, pause_s=0.5)
-    create_bank(settings, real.warehouse)
-    outcome = run(settings, commits=6, kill_every=4, seconds=SECONDS, until=has_seen_enough)
-    check(outcome, settings, real.warehouse)
+def test_every_reader_sees_the_same_total_in_a_real_metastore(metastores: MetastorePool, tmp_path: Path) -> None:
+    play(metastores.start("4.0.1", TRANSACTIONS, with_hive=True), tmp_path, housekeeping=True)
+
+
+@pytest.mark.jvm
+@pytest.mark.long
+def test_a_metastore_ends_transactions_of_killed_clients_by_itself(metastores: MetastorePool, tmp_path: Path) -> None:
+    play(metastores.start("3.1.3", PROPERTIES, with_hive=True), tmp_path, housekeeping=False)
