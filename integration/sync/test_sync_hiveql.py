@@ -29,7 +29,7 @@ pytestmark = pytest.mark.jvm
 SERVERS = ("hive", "spark")
 STORIES = [
     # Spark makes all but the statements for tables through the same calls.
-    ("hive", "story"),
+    long_case("hive", "story"),
     long_case("hive", "edges"),
     long_case("hive", "more"),
     ("hive", "misc"),
