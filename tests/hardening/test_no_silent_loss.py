@@ -12,6 +12,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, TimeTravelError, UnsupportedTableError
 from tests.support.fixture_tables import assert_same_rows, expected, fixture_names, queries, unzip_fixture
+from tests.support.running.long import VERSION_CASES
 from tests.support.tables.mor_table import MorTable
 
 OVERWRITE_NON_DEFAULTS = "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
@@ -26,7 +27,7 @@ def values(table: HudiTable, *columns: str, **query) -> list[tuple]:
 # -- file groups of log files only -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_a_table_of_log_files_only(tmp_path, version):
     made = MorTable(tmp_path, version)
     made.log(1, [{"id": "k1", "ts": 1, "a": "x"}, {"id": "k2", "ts": 1, "a": "y"}])
@@ -240,7 +241,7 @@ def test_two_ordering_fields(tmp_path):
 # -- filters and log files -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_filters_see_merged_rows_only(tmp_path, version):
     """A row that passed in the base file may not pass any more, and one that did not may do so now."""
     made = MorTable(tmp_path, version)
@@ -266,7 +267,7 @@ def test_filters_see_merged_rows_only(tmp_path, version):
         assert plain.schema.names == ["b"]
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_projection_limit_and_count_over_log_files(tmp_path, version):
     made = MorTable(tmp_path, version)
     made.base(1, [{"id": f"k{i}", "ts": i, "a": "old"} for i in range(10)])
@@ -283,7 +284,7 @@ def test_projection_limit_and_count_over_log_files(tmp_path, version):
 # -- change data of log files ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_change_data_of_log_files(tmp_path, version):
     """Where no change files were written, what a commit changed is told by the slice before and after it."""
     made = MorTable(tmp_path, version, hoodie__table__cdc__enabled="true", hoodie__table__precombine__field="ts")

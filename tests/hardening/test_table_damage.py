@@ -12,8 +12,9 @@ from collections import Counter
 import pytest
 
 from tests.support.faults.table_damage import TABLES, Damage, cases, make_sweep
+from tests.support.running.long import with_long_cases
 
-CASES = 8
+CASES = 4
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -31,7 +32,7 @@ def test_no_damage_gives_other_rows(name, tmp_path):
     assert outcomes["right"] + outcomes["refused"]
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", with_long_cases((6, 9), (6, 8, 9)))
 def test_a_log_file_of_the_metadata_table_in_the_place_of_another(version, tmp_path):
     """Of another partition and the same instant, of the same partition and another instant."""
     sweep = make_sweep(f"ours_{version}", tmp_path)

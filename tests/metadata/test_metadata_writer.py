@@ -10,7 +10,7 @@ import pytest
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataTable, validate
 from hudi_hive.table.properties import update_properties
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES
 from tests.support.tables.metadata_writing import HandMade
 
 
@@ -21,7 +21,7 @@ def _check(table):
     return MetadataTable.open(client)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_commits_are_in_step_with_the_listing(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     table.commit({"a": [("k1", 1), ("k2", 2)], "b/c": [("k3", 3)]})
@@ -33,7 +33,7 @@ def test_commits_are_in_step_with_the_listing(tmp_path, version):
     assert known.files_table().num_rows == 4
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_ranges_of_files_and_partitions(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     _, first = table.commit({"a": [("k1", 1), ("k2", 7)]})
@@ -51,7 +51,7 @@ def test_ranges_of_files_and_partitions(tmp_path, version):
         assert not known.has("partition_stats")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_not_partitioned(tmp_path, version):
     table = HandMade(tmp_path / "t", version, partitioned=False)
     table.commit({"": [("k1", 1)]})
@@ -61,7 +61,7 @@ def test_not_partitioned(tmp_path, version):
     assert not known.has("partition_stats")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_compaction_and_cleaning(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     for number in range(9):
@@ -79,7 +79,7 @@ def test_compaction_and_cleaning(tmp_path, version):
     assert all(row["base_files"] for row in stats)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_replaced_groups_leave_the_record_index(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     _, old = table.commit({"a": [("k1", 1), ("k2", 2)], "b": [("k3", 3)]})
@@ -93,7 +93,7 @@ def test_replaced_groups_leave_the_record_index(tmp_path, version):
     assert places.column("file_id")[0].as_py() == changes.index_added["file_id"][0].as_py()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_clean_takes_files_and_partitions_away(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     _, first = table.commit({"a": [("k1", 1)]})

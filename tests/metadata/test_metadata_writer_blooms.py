@@ -18,7 +18,8 @@ from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.write.index import KEYS_SCHEMA, open_index
 from hudi_hive.write.options import WriteConfig
-from tests.support.fixture_tables import DATA, VERSIONS
+from tests.support.fixture_tables import DATA
+from tests.support.running.long import VERSION_CASES
 
 BLOOMS = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
@@ -72,7 +73,7 @@ def _deleted(metadata):
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_in_step_over_commits_and_services(tmp_path, version, kind):
     path = tmp_path / "t"
     table = _table(path, version, kind)
@@ -88,7 +89,7 @@ def test_in_step_over_commits_and_services(tmp_path, version, kind):
     assert sorted(rows["id"].to_pylist()) == sorted({f"k{n}" for n in range(7)} - {"k1", "k2"})
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_made_later(tmp_path, version):
     path = tmp_path / "t"
     table = _table(path, version)

@@ -17,7 +17,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import parse_file_names
 from hudi_hive.timeline import State
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES
 from tests.support.tables.metadata_writing import HandMade
 
 _CHANGING = ("write_bytes", "replace_bytes", "create_if_absent", "delete", "delete_tree", "create_dir")
@@ -74,7 +74,7 @@ class Deadly:
 
 @pytest.fixture
 def deadly(monkeypatch, thorough):
-    return Deadly(monkeypatch, 1 if thorough else 5)
+    return Deadly(monkeypatch, 1 if thorough else 9)
 
 
 def _seen(table):
@@ -212,7 +212,7 @@ def test_death_in_a_rollback(tmp_path, deadly, version):
         assert known.record_locations().column("key").to_pylist() == ["again", "k0", "k1"]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_compaction_waits_for_a_commit_that_only_the_metadata_table_has(tmp_path, version):
     options = {"hoodie.metadata.compact.max.delta.commits": "2"}
     table = HandMade(tmp_path / "t", version)
@@ -231,7 +231,7 @@ def test_compaction_waits_for_a_commit_that_only_the_metadata_table_has(tmp_path
     assert validate(table.fresh()).is_valid
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_slow_commit_lands_behind_a_compaction(tmp_path, version):
     """Its instant was drawn before the metadata table's compaction, its delta commit comes after."""
     options = {"hoodie.metadata.compact.max.delta.commits": "2"}
@@ -247,7 +247,7 @@ def test_slow_commit_lands_behind_a_compaction(tmp_path, version):
     assert validate(table.fresh()).is_valid
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_rollback_of_a_compacted_commit_makes_it_anew(tmp_path, version):
     options = {"hoodie.metadata.compact.max.delta.commits": "2"}
     table = HandMade(tmp_path / "t", version)
@@ -267,7 +267,7 @@ def test_rollback_of_a_compacted_commit_makes_it_anew(tmp_path, version):
     assert validate(table.fresh()).is_valid, last
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_metadata_table_that_fell_behind_is_made_anew(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     first = table.commit({"a": [("k0", 0)]})[1]
@@ -281,7 +281,7 @@ def test_metadata_table_that_fell_behind_is_made_anew(tmp_path, version):
     assert known.record_locations().column("key").to_pylist() == ["foreign", "k0", "k2"]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_switched_off_and_on(tmp_path, version):
     table = HandMade(tmp_path / "t", version)
     first = table.commit({"a": [("k0", 0)]})[1]

@@ -15,7 +15,7 @@ from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.table import MetaClient
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES
 from tests.support.tables.metadata_writing import ALL
 
 OPTIONS = {**ALL, "hoodie.metadata.index.bloom.filter.enable": "true", "hoodie.index.bloom.num_entries": "100"}
@@ -61,7 +61,7 @@ def test_rollback_of_a_merged_commit_keeps_the_metadata_table(tmp_path, version,
     assert known.record_locations()["key"].to_pylist() == sorted(expected)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_records_of_another_schema_are_merged_into_the_own_one(tmp_path, version, monkeypatch):
     path = tmp_path / "t"
     keys = {"record_keys": ["id"], "partition_fields": ["part"], "ordering_fields": ["ts"]}

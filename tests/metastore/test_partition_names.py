@@ -12,7 +12,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table.keys import MAX_DEPTH, MAX_FOLDER_BYTES, path_defect
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.records import longest_partition_path
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES, with_long_cases
 from tests.support.tables.written_rows import HOODIE_NAMES, rows_by_listing, rows_by_metadata, tree
 
 COLUMNS = ["id", "p"]
@@ -26,7 +26,7 @@ def rows(*values: str | None) -> pa.Table:
     return pa.table({"id": [f"{number}" for number in range(len(values))], "p": pa.array(values, pa.string())})
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 @pytest.mark.parametrize("metadata", ["false", "true"])
 def test_values_that_begin_like_the_metadata_folder_are_read_again(tmp_path, version, metadata):
     """Hudi 0.15.0 and 1.1.1 write such folders and list them: only ``.hoodie`` itself is passed over."""
@@ -104,11 +104,15 @@ def test_a_path_leaves_room_for_files_below_it_and_for_their_markers(tmp_path):
 # -- partitions below partitions -----------------------------------------------------------------------------------
 
 OPERATIONS = ("insert", "upsert", "bulk_insert", "insert_overwrite", "insert_overwrite_table")
+NESTED = [("a", "a/b"), ("a/b/c", "a"), ("a/b", "a/b/c"), ("x", "a/b|a")]
+SOME_NESTED = [
+    *(("true", operation, "a", "a/b") for operation in OPERATIONS),
+    *(("false", "upsert", first, then) for first, then in NESTED),
+]
+EVERY_NESTED = [(on, operation, *pair) for on in ("false", "true") for operation in OPERATIONS for pair in NESTED]
 
 
-@pytest.mark.parametrize("metadata", ["false", "true"])
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize(("first", "then"), [("a", "a/b"), ("a/b/c", "a"), ("a/b", "a/b/c"), ("x", "a/b|a")])
+@pytest.mark.parametrize(("metadata", "operation", "first", "then"), with_long_cases(SOME_NESTED, EVERY_NESTED))
 def test_partitions_below_partitions_are_refused(tmp_path, metadata, operation, first, then):
     """A listing ends at the first partition on its way down: rows of `a/b` below `a` would be acknowledged and lost."""
     options = {"hoodie.metadata.enable": metadata}

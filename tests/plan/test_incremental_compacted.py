@@ -17,7 +17,8 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.table import MetaClient
 from hudi_hive.write.services import compact
-from tests.support.fixture_tables import VERSIONS, unzip_fixture
+from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import VERSION_CASES
 from tests.write.shared.services_rollback_helpers import context_of
 
 QUIET = {"hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
@@ -40,7 +41,7 @@ def stamp(file: Path, instant: str, keys: list[str]) -> None:
 
 
 @pytest.mark.parametrize("keys", [["a"], ["a", "b", "c", "d"]], ids=["one", "all"])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_rows_with_the_time_of_a_compaction(version: int, keys: list[str], tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = HudiTable.create(
@@ -74,7 +75,7 @@ def test_rows_with_the_time_of_a_compaction(version: int, keys: list[str], tmp_p
     assert commit_times_since(marks[3]) == {}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_ranges_around_a_log_compaction(version: int) -> None:
     path = unzip_fixture(f"v{version}_mor_log_compaction")
     table = HudiTable.open(path)

@@ -14,6 +14,7 @@ from hudi_hive.errors import IncrementalRangeError, InvalidOptionError, TimeTrav
 from hudi_hive.input_format import HoodieParquetRealtimeInputFormat
 from hudi_hive.input_format.job import INPUT_DIR
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import VERSION_CASES
 from tests.support.tables.mor_table import MorTable
 
 FULL_SCAN = {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"}
@@ -81,7 +82,7 @@ def values(scan) -> list[tuple]:
     return sorted((row["id"], row["a"]) for row in rows)
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_log_files_of_the_past_that_were_cleaned(tmp_path, version):
     """A slice without base file whose log files are gone is not an empty one."""
     made = log_only_table(tmp_path, version)
@@ -99,7 +100,7 @@ def test_log_files_of_the_past_that_were_cleaned(tmp_path, version):
     assert values(table.scan(as_of=made.t(2), query_type="read_optimized")) == []
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_a_range_whose_log_files_were_compacted_and_cleaned(tmp_path, version):
     """Only the compaction has written the group since: it tells that the log files may be gone."""
     made = MorTable(tmp_path, version)
@@ -116,7 +117,7 @@ def test_a_range_whose_log_files_were_compacted_and_cleaned(tmp_path, version):
     assert values(table.scan(begin="earliest")) == [("k1", "a1"), ("k2", "b2")]  # the compaction is in the range
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_a_path_glob_over_log_files_only(tmp_path, version):
     made = MorTable(tmp_path, version)
     made.base(1, [{"id": "k1", "ts": 1, "a": "base"}], group="f-1")
@@ -132,7 +133,7 @@ def test_a_path_glob_over_log_files_only(tmp_path, version):
     assert matching("*.orc") == []
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_changes_of_a_file_group_that_began_with_log_files(tmp_path, version):
     """The write stat of a log file names the slice it is in, if need be its own: that is no earlier state."""
     made = MorTable(tmp_path, version, hoodie__table__cdc__enabled="true", hoodie__table__precombine__field="ts")
@@ -151,7 +152,7 @@ def test_changes_of_a_file_group_that_began_with_log_files(tmp_path, version):
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_changes_whose_state_before_was_cleaned(tmp_path, version):
     made = MorTable(tmp_path, version, hoodie__table__cdc__enabled="true", hoodie__table__precombine__field="ts")
     base = made.base(1, [{"id": "k1", "ts": 1, "a": "a1"}])

@@ -15,14 +15,12 @@ import pytest
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table.keys import partition_path
 from hudi_hive.table_api import HudiTable
-from tests.support.fixture_tables import VERSIONS
-from tests.support.running.long import long_case
+from tests.support.running.long import TABLE_CASES, long_case
 from tests.support.tables.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree
 from tests.write.shared.services_random_helpers import Life, Model
 
 SEEDS = [(0, 7), *(long_case(seed, 24) for seed in range(8))]
 """Seeds of lives, and how many steps they have."""
-CELLS = [(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 TEXTS = (*HOODIE_NAMES, *OWN_NAMES, *ODD_TEXTS)
 ACCEPTED = 3
 INDEXES = ("SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_BLOOM", "BUCKET", "RECORD_INDEX")
@@ -106,7 +104,7 @@ class OddLife(Life):
 
 
 @pytest.mark.parametrize(("seed", "steps"), SEEDS)
-@pytest.mark.parametrize(("version", "kind"), CELLS)
+@pytest.mark.parametrize(("version", "kind"), TABLE_CASES)
 def test_what_is_acknowledged_is_read_by_all(version: int, kind: str, seed: int, steps: int, tmp_path: Path) -> None:
     life = OddLife(tmp_path / "t", seed, version, kind)
     for number in range(steps):

@@ -28,7 +28,7 @@ from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 BARE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
 )
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(params=VERSION_CASES)
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

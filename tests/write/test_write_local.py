@@ -9,13 +9,13 @@ from hudi_hive.errors import SchemaError, WriteError
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.files.markers import MarkerKind
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import TABLE_CASES, VERSION_CASES
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
 
 OFF = {"hoodie.metadata.enable": "false"}
 
-everywhere = pytest.mark.parametrize(("version", "kind"), [(v, t) for v in VERSIONS for t in TYPES])
+everywhere = pytest.mark.parametrize(("version", "kind"), TABLE_CASES)
 
 
 def rows(*values: tuple[str, str, float | None, int]) -> pa.Table:
@@ -142,7 +142,7 @@ def test_record_index(tmp_path, version, kind):
     assert sorted(places.column("key").to_pylist()) == ["a", "c"]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 @pytest.mark.parametrize("mode", ["OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
 def test_change_data(tmp_path, version, mode):
     table = make(tmp_path, version, COPY_ON_WRITE, cdc=mode)
@@ -293,7 +293,7 @@ def files(path) -> set[str]:
     return {str(found) for found in path.rglob("*") if found.is_file()}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_a_write_stat_names_a_log_file_with_those_before_it(tmp_path, version):
     """Real Hudi tells change data by the slice that the write stat names, without a listing."""
     table = make(tmp_path, version, MERGE_ON_READ)

@@ -13,6 +13,7 @@ from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.coordination.locks import table_lock
 from hudi_hive.write.files.write_tasks import run_write_task
 from hudi_hive.write.writers.local import LocalWriter
+from tests.support.running.long import VERSION_CASES
 
 ROWS = pa.table({"id": ["a", "b"], "city": ["x", "y"], "v": [1, 2]})
 OPTIONS = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
@@ -39,7 +40,7 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_first_write_that_fails_leaves_nothing(tmp_path, version, failure):
     path = tmp_path / "t"
@@ -68,7 +69,7 @@ class FailsHalfWay(LocalExecutor):
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_files_of_a_first_write_that_fails_do_not_stay(tmp_path, version, kind):
     path = tmp_path / "t"
     settings = SETTINGS | {"version": version, "table_type": kind}

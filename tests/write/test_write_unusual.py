@@ -13,7 +13,7 @@ import pytest
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
-from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import VERSION_CASES
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
 OFF = {"hoodie.metadata.enable": "false"}
@@ -239,7 +239,7 @@ def test_bloom_filters_of_no_size_are_refused(tmp_path, share):
     )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_all_rows_of_a_key_that_inserts_doubled_are_updated_and_deleted(tmp_path, version):
     table = make(tmp_path, version=version)
     table.insert(rows(["a", "b", "a", "c", "a", "b"], v=[1, 2, 3, 4, 5, 6]), OFF)

@@ -28,7 +28,6 @@ from hudi_hive.mutation.hudi import (
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
-from tests.support.fixture_tables import VERSIONS
 from tests.support.mutation.hudi_mutation_helpers import (
     AT_FIRST,
     DELETE,
@@ -44,10 +43,9 @@ from tests.support.mutation.hudi_mutation_helpers import (
     staged,
     table_of,
 )
+from tests.support.running.long import TABLE_CASES, VERSION_CASES
 
-everywhere = pytest.mark.parametrize(
-    ("version", "kind"), [(v, t) for v in VERSIONS for t in (COPY_ON_WRITE, MERGE_ON_READ)]
-)
+everywhere = pytest.mark.parametrize(("version", "kind"), TABLE_CASES)
 both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
 
 
@@ -149,7 +147,7 @@ def test_a_global_index_finds_records_in_other_partitions_and_moves_them(tmp_pat
     assert seen(table) == {**moved, ("a", "z"): (2, "az")}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_records_that_log_files_deleted_are_not_there(tmp_path, version):
     """By commit time; their keys still stand in base files."""
     table = make(tmp_path, version, MERGE_ON_READ, ordering_fields=[])

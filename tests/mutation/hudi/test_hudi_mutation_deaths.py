@@ -25,12 +25,14 @@ from tests.support.mutation.hudi_mutation_helpers import (
     seen,
     staged,
 )
+from tests.support.running.long import with_long_cases
 
 LOCKED = {
     **QUICK,
     "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
 }
+CELLS = [(8, COPY_ON_WRITE, QUICK), (8, COPY_ON_WRITE, LOCKED), (9, MERGE_ON_READ, LOCKED), (6, MERGE_ON_READ, QUICK)]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,10 +41,17 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600, check=False)
 
 
-@pytest.mark.parametrize("moment", ["staged", "written"])
 @pytest.mark.parametrize(
-    ("version", "kind", "options"),
-    [(8, COPY_ON_WRITE, QUICK), (8, COPY_ON_WRITE, LOCKED), (9, MERGE_ON_READ, LOCKED), (6, MERGE_ON_READ, QUICK)],
+    ("version", "kind", "options", "moment"),
+    with_long_cases(
+        [
+            (8, COPY_ON_WRITE, QUICK, "staged"),
+            (8, COPY_ON_WRITE, LOCKED, "written"),
+            (9, MERGE_ON_READ, LOCKED, "staged"),
+            (6, MERGE_ON_READ, QUICK, "written"),
+        ],
+        [(*cell, moment) for cell in CELLS for moment in ("staged", "written")],
+    ),
 )
 def test_the_next_client_goes_on_after_a_killed_one(tmp_path, version, kind, options, moment):
     table = make(tmp_path, version, kind, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from _pytest.mark.structures import ParameterSet
@@ -29,3 +29,13 @@ def with_long_cases(short: Iterable[Any], every: Iterable[Any]) -> list[Any]:
     chosen = list(short)
     others = (case for case in every if case not in chosen)
     return [*chosen, *(long_case(*case) if isinstance(case, tuple) else long_case(case) for case in others)]
+
+
+VERSION_CASES: Final = with_long_cases((6, 9), (6, 8, 9))
+"""Table versions: one of each layout of the timeline in every run, for what does not depend on more than that."""
+
+TABLE_CASES: Final = with_long_cases(
+    ((6, "MERGE_ON_READ"), (8, "COPY_ON_WRITE"), (9, "MERGE_ON_READ")),
+    [(version, kind) for version in (6, 8, 9) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")],
+)
+"""Table versions and types: each version and each type in every run, all pairs in a long one."""

@@ -18,6 +18,7 @@ from hudi_hive.write.services import TableServices
 from tests.support.faults.step_faults import CallersError
 from tests.support.faults.write_faults import rows_of
 from tests.support.faults.write_scenarios import rows
+from tests.support.running.long import VERSION_CASES
 
 SYNC = {
     "hoodie.datasource.hive_sync.enable": "true",
@@ -31,7 +32,7 @@ def table_at(path, **settings):
     return HudiTable.create(path, **made)
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_a_clean_plan_that_drops_a_folder_without_files_of_it(version, tmp_path):
     table = table_at(tmp_path / "t", version=version)
     table.insert(rows(1, "a", "bb"))

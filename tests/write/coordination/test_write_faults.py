@@ -14,13 +14,13 @@ from tests.support.running.long import long_case
 
 QUICK = {
     # Scenario: number of kills
-    "upsert_metadata-cow-8": 4,
-    "upsert_several-mor-6": 4,
-    "rollback-mor-6": 4,
-    "restore-mor-8": 4,
-    "restore_compaction-mor-6": 3,
-    "clustering-cow-9": 3,
-    "archival-mor-8": 3,
+    "upsert_metadata-cow-8": 3,
+    "upsert_several-mor-6": 3,
+    "rollback-mor-6": 3,
+    "restore-mor-8": 3,
+    "restore_compaction-mor-6": 2,
+    "clustering-cow-9": 2,
+    "archival-mor-8": 2,
 }
 CASES = [
     *(

@@ -15,6 +15,7 @@ from hudi_hive.write.index import KEYS_SCHEMA, Index, open_index
 from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers
 from hudi_hive.write.options.config import WriteConfig
 from tests.support.fixture_tables import DATA, expected, unzip_fixture
+from tests.support.running.long import VERSION_CASES
 
 OPTIONS = {
     "hoodie.index.type": "BUCKET",
@@ -47,7 +48,7 @@ def test_buckets_are_those_of_each_release(version: int, column: int) -> None:
             assert bucket_numbers(pa.array([row[0]]), fields.split(","), buckets, version=version)[0] == row[column]
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 def test_rows_of_a_table_go_where_real_hudi_put_them(version: int) -> None:
     name = f"v{version}_mor_bucket"
     query = next(q for q in expected(name)["queries"] if q["kind"] == "snapshot")

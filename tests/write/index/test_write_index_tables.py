@@ -10,6 +10,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
+from tests.support.running.long import VERSION_CASES
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 GLOBAL = ("GLOBAL_SIMPLE", "GLOBAL_BLOOM", "RECORD_INDEX")
@@ -88,7 +89,7 @@ def test_a_record_moves_back_and_forth_and_is_there_once(kind: str, table_type: 
     assert held(table) == [(1, "c", "v3"), (2, "b", "again")]
 
 
-@pytest.mark.parametrize("version", [6, 8, 9])
+@pytest.mark.parametrize("version", VERSION_CASES)
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_older_rows_move_nothing_by_event_time(table_type: str, version: int, tmp_path: Path) -> None:
     settings = {"merge_mode": "EVENT_TIME_ORDERING"}

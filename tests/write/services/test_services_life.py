@@ -13,6 +13,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT
 from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import with_long_cases
 
 SERVICES = {
     "hoodie.clean.commits.retained": "2",
@@ -26,6 +27,7 @@ SERVICES = {
     "hoodie.metadata.index.column.stats.enable": "true",
 }
 COMMITS = 9
+EVERYWHERE = [(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 
 
 def batch(values: dict[str, tuple[str, int]]) -> pa.Table:
@@ -46,8 +48,7 @@ def seen(path: Path, listing: bool) -> dict[str, tuple[str, int]]:
     return {row["id"]: (row["city"], row["n"]) for row in found}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(("version", "kind"), with_long_cases([(6, "COPY_ON_WRITE"), (9, "MERGE_ON_READ")], EVERYWHERE))
 def test_rows_are_those_of_the_model(version: int, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "life"
     table = HudiTable.create(
