@@ -122,10 +122,10 @@ def test_sasl_against_a_plain_metastore(fake):
 
 def test_a_login_leaves_the_read_time_out(fake):
     with front(fake, secure.sasl_relay(USERS)) as server:
-        settings = {"timeouts": Timeouts(connect=5, read=60), "sasl": Sasl("PLAIN", "ann", "")}
+        settings = {"timeouts": Timeouts(connect=60, read=300), "sasl": Sasl("PLAIN", "ann", "")}
         with HiveMetastore(f"thrift://127.0.0.1:{server.port}", **settings) as client:
             client.databases()
-            assert 5 < client._pool._idle[0]._socket.handle.gettimeout() <= 60
+            assert 60 < client._pool._idle[0]._socket.handle.gettimeout() <= 300
 
 
 def test_plain_client_against_sasl(fake):

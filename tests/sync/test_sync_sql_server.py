@@ -123,7 +123,7 @@ def test_a_session_may_take_longer_than_a_connection(server):
 
 def test_after_a_time_out_nothing_is_sent_or_waited_for(server):
     """The late answer to one statement must not be taken for the answer to the next one."""
-    session = SqlServer(server.address(), timeouts=Timeouts(connect=2.0, read=2.0))
+    session = SqlServer(server.address(), timeouts=Timeouts(connect=300.0, read=2.0))
     with pytest.raises(MetastoreTimeoutError, match="table t"):
         session.execute("SLOW", "table t")
     with pytest.raises(MetastoreLostError, match="table u"):
@@ -153,7 +153,7 @@ def test_ctrl_c_in_a_statement_ends_the_session_at_once(server):
 def test_a_server_that_stops_while_a_session_opens_is_an_error(server):
     server.name_fails = True
     with pytest.raises(MetastoreLostError, match="SQL server"):
-        SqlServer(server.address(), timeouts=Timeouts(connect=2.0, read=2.0))
+        SqlServer(server.address(), timeouts=Timeouts(connect=300.0, read=300.0))
 
 
 def test_a_server_that_answers_no_sasl_greeting_is_an_error(server):

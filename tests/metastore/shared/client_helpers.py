@@ -19,7 +19,7 @@ def server():
 
 @pytest.fixture
 def client(server):
-    with HiveMetastore(server.uri, retries=FAST, timeouts=Timeouts(connect=5, read=10)) as client:
+    with HiveMetastore(server.uri, retries=FAST, timeouts=Timeouts(connect=300, read=300)) as client:
         yield client
 
 

@@ -26,7 +26,7 @@ def front(fake, relay):
 
 
 def client_of(uri, **settings):
-    return HiveMetastore(uri, timeouts=Timeouts(connect=5, read=5), **settings)
+    return HiveMetastore(uri, timeouts=Timeouts(connect=300, read=300), **settings)
 
 
 def use(client, folder):
