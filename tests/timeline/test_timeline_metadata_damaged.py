@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import tracemalloc
 import zlib
 
@@ -99,14 +98,12 @@ def test_deflated_containers():
 )
 def test_containers_that_claim_what_they_do_not_hold(kind, count, content, codec):
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]}
-    begin = time.process_time()
     tracemalloc.start()
     with pytest.raises(CorruptFileError):
         read_container(container(schema, count, content, codec), "x")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 150 << 20
-    assert time.process_time() - begin < 5
 
 
 def test_containers_compressed_in_another_way():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import random
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -261,13 +260,12 @@ def test_keys_that_are_not_utf8():
 
 @pytest.mark.parametrize("codec", ["NONE", "GZ", "SNAPPY", "LZ4", "ZSTD", "BZIP2"])
 def test_damaged_bytes_end_in_our_errors_or_rows(codec):
-    """Whatever is damaged: no other exception, no long time, no memory out of proportion."""
+    """Whatever is damaged: no other exception, no memory out of proportion."""
     data = HFileWriter(codec=codec, levels=2, block_entries=10, schema="{}", metas=(("bloomFilter", b"x"),)).write(
         ENTRIES
     )
     chance = random.Random(codec)
     used = [*range(len(data) - 4096 + 80), *range(len(data) - 4, len(data))]
-    began = time.process_time()
     tracemalloc.start()
     held = pa.total_allocated_bytes()
     for _ in range(150):
@@ -285,7 +283,6 @@ def test_damaged_bytes_end_in_our_errors_or_rows(codec):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20 and pa.total_allocated_bytes() - held < 1 << 20
-    assert time.process_time() - began < 20
 
 
 def test_a_compressed_block_cannot_claim_boundless_memory():
