@@ -21,7 +21,7 @@ from hudi_hive.predicate import parse_filter
 from tests.plan.shared.pruning_helpers import COLUMNS, LONG, SCHEMA, TEXTS, filters, passing
 from tests.support.running.long import long_case
 
-EXAMPLES = [150, long_case(5000)]
+EXAMPLES = [80, long_case(5000)]
 """Made tables."""
 VALUES = {
     "i": st.integers(-3, 3),

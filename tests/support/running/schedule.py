@@ -20,6 +20,7 @@ SECONDS: Final = Path(__file__).with_name("seconds.csv")
 """Test files and how many seconds they take, made by ``python -m tests.support.running.record``."""
 
 _TOGETHER: Final = {
+    "answers to the queries of fixtures": ("tests/project/test_readme.py", "tests/read/test_fixture_queries.py"),
     "a Spark session": (
         *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "statements", "write")),
         "integration/sync/test_write_sync.py",

@@ -20,6 +20,7 @@ from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from tests.support.faults.write_faults import count_calls, kill_points, killed
 from tests.support.faults.write_sweep import evenly
+from tests.support.running.long import with_long_cases
 from tests.write.shared.services_compaction_helpers import all_rows
 from tests.write.shared.services_rollback_helpers import copy_of
 
@@ -46,8 +47,13 @@ def run(path: Path, service: str) -> None:
     SERVICES[service][1](context_of(path))
 
 
-@pytest.mark.parametrize("version", [6, 8])
-@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    ("service", "version"),
+    with_long_cases(
+        [("clean", 6), ("compaction", 8), ("clustering", 6), ("rollback", 8)],
+        [(service, version) for service in SERVICES for version in (6, 8)],
+    ),
+)
 def test_deaths(service: str, version: int, thorough: bool, tmp_path: Path) -> None:
     act, case = partial(run, service=service), f"v{version}_{SERVICES[service][0]}"
     whole = copy_of(case, tmp_path / "whole")
