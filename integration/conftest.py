@@ -13,11 +13,10 @@ from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
+from integration.support.spark_options import JAVA_OPTIONS
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java processes that run for minutes: optimising code takes them longer than running it."""
 
 
 @pytest.fixture(scope="session")

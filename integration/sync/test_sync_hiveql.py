@@ -17,6 +17,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.apply import CatalogWriter, MetastoreWriter
 from hudi_hive.sync.apply.sql import HiveQlWriter, SqlServer, parse_jdbc_url
 from integration.support.hive_server import HiveServer2, hudi_jars
+from integration.support.spark_options import SERVER_SETTINGS, START_SECONDS
 from integration.support.spark_server import PlainThriftServer
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore import sync_replay as replay
@@ -75,9 +76,10 @@ def hive_server(metastore_uri, tmp_path_factory) -> Iterator[HiveServer2]:
 @pytest.fixture(scope="module")
 def spark_server(metastore_uri, tmp_path_factory) -> Iterator[PlainThriftServer]:
     """A Thrift server of Spark, set up as by somebody who writes patterns into queries."""
-    settings = {"spark.sql.parser.escapedStringLiterals": "true"}
+    settings = {"spark.sql.parser.escapedStringLiterals": "true", **SERVER_SETTINGS}
+    launch = {"jars": hudi_jars(), "timeout": START_SECONDS}
     folder = tmp_path_factory.mktemp("spark")
-    with PlainThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings) as running:
+    with PlainThriftServer(metastore_uri, directory=folder, settings=settings, **launch) as running:
         yield running
 
 

@@ -26,6 +26,7 @@ from hudi_hive.spark.scan import TableSnapshot, file_index, location_of, merging
 from hudi_hive.spark.session import reader
 from hudi_hive.spark.source import source
 from hudi_hive.table import MetaClient
+from integration.support.spark_options import JAVA_OPTIONS
 from tests.support.fixture_tables import unzip_fixture
 
 pytestmark = pytest.mark.jvm
@@ -156,7 +157,10 @@ UNPINNED = """
 from pyspark.sql import SparkSession
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark = (
+    SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    .config("spark.driver.extraJavaOptions", "JAVA_OPTIONS").getOrCreate()
+)
 try:
     hudi_spark.enable(spark)
 except SparkError as error:
@@ -169,7 +173,7 @@ def test_threads_that_are_not_pinned_are_refused(tmp_path):
     """A statement's tables would be asked for in other threads than the one where it began, and be old ones."""
     settings = {"PYSPARK_PIN_THREAD": "false", "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, "-c", UNPINNED],
+        [sys.executable, "-c", UNPINNED.replace("JAVA_OPTIONS", JAVA_OPTIONS)],
         cwd=tmp_path,
         env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,

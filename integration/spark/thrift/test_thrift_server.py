@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -28,6 +27,7 @@ from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.spark import ThriftServer
 from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from hudi_hive.table import MetaClient
+from integration.support.spark_options import JAVA_OPTIONS, SERVER_SETTINGS, START_SECONDS
 from tests.support.fixture_tables import named_gap, queries
 from tests.support.running.waiting import wait_until
 
@@ -48,9 +48,11 @@ def _ends(process: int) -> bool:
 def server(metastore_uri: str, tmp_path_factory) -> Iterator[ThriftServer]:
     """A server that was given a secret, by a process that does not pin threads, which is no matter of the server's."""
     folder = tmp_path_factory.mktemp("thriftserver")
-    settings = {"spark.hadoop.some.text": SECRET}
+    settings = {"spark.hadoop.some.text": SECRET, **SERVER_SETTINGS}
     stages: list[str] = []
-    server = ThriftServer(metastore_uri, directory=folder, settings=settings, progress=stages.append)
+    server = ThriftServer(
+        metastore_uri, directory=folder, settings=settings, timeout=START_SECONDS, progress=stages.append
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PIN_THREAD", "false")
         server.start()
@@ -162,7 +164,7 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
     """Killed while it starts the server, or asked to end when that runs: then its temporary folder goes too."""
     code = "from hudi_hive.cli.main import main; main()"
     settings = tmp_path.with_suffix(".properties")
-    settings.write_text("spark.hadoop.some.text = from a file\n")
+    settings.write_text(f"spark.hadoop.some.text = from a file\nspark.driver.defaultJavaOptions = {JAVA_OPTIONS}\n")
     arguments = ["thriftserver", "start", "--auth", "nosasl", "--metastore-uris", metastore_uri]
     arguments += ["--settings", str(settings)]
     parent = subprocess.Popen(
@@ -178,9 +180,8 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
                 assert session.product == "Spark SQL"
                 with pytest.raises(MetastoreServerError, match="from a file"):
                     session.execute("SELECT raise_error('${spark.hadoop.some.text}')", "a question")
-        while not (children := Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()):
-            assert parent.poll() is None
-            time.sleep(0.01)
+        its_children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+        children = wait_until(lambda: its_children.read_text().split(), "it has started the server")
         child = os.pidfd_open(int(children[0]))
         parent.send_signal(number)
         assert _ends(child), "the server outlived its parent"
@@ -197,7 +198,7 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
 
 def test_one_that_ended_by_itself_leaves_nothing(metastore_uri, monkeypatch):
     before = threading.active_count()
-    server = ThriftServer(metastore_uri)
+    server = ThriftServer(metastore_uri, settings=SERVER_SETTINGS, timeout=START_SECONDS)
     with server:
         pid, folder = server.pid, server.log_path.parent
         java = os.pidfd_open(family(pid)[1])
@@ -247,14 +248,16 @@ def test_an_unreachable_metastore_is_an_error(tmp_path):
 
 
 def test_a_start_that_fails_is_an_error(metastore_uri, tmp_path, monkeypatch):
+    launch = {"directory": tmp_path, "timeout": START_SECONDS}
     with pytest.raises(SparkError, match="nonsense") as caught:
-        ThriftServer(metastore_uri, directory=tmp_path, settings={"spark.master": "nonsense"}).start()
+        ThriftServer(metastore_uri, settings={**SERVER_SETTINGS, "spark.master": "nonsense"}, **launch).start()
     assert "thriftserver.log" in str(caught.value)
     with socket.create_server(("127.0.0.1", 0)) as taken, monkeypatch.context() as patch:
         # Taken in the moment between the look at it and the start.
         patch.setattr("hudi_hive.spark.thrift.server._is_taken", lambda port: False)
         with pytest.raises(SparkError, match="is in use"):
-            ThriftServer(metastore_uri, directory=tmp_path, port=taken.getsockname()[1]).start()
+            port = taken.getsockname()[1]
+            ThriftServer(metastore_uri, port=port, settings=SERVER_SETTINGS, **launch).start()
     (tmp_path / "thriftserver.log").unlink()
     (tmp_path / "thriftserver.log").mkdir()
     with pytest.raises(SparkError, match="Is a directory"):
@@ -340,13 +343,13 @@ def test_the_answers_are_hudi_s(server, questions):
 
 def test_many_clients_at_once(server, questions):
     """Each with a connection of its own, and each asking in another order."""
-    clients = 8
+    clients = 6
     start = threading.Barrier(clients)
 
     def client(number: int) -> list[str]:
         with connected(server) as cursor:
-            start.wait()
-            return wrong(cursor, (questions[number * 3 :] + questions[: number * 3])[:6])
+            start.wait(300)
+            return wrong(cursor, (questions[number * 3 :] + questions[: number * 3])[:3])
 
     with ThreadPoolExecutor(clients) as pool:
         assert list(pool.map(client, range(clients))) == [[]] * clients
@@ -406,15 +409,15 @@ def test_a_statement_can_be_cancelled(server, synced, suffix):
     """And gives back the server's two cores, which it would have for days."""
     table = synced("v9_mor_part_rli" if suffix else "v8_cow_part_mdt") + suffix
     endless = f"SELECT sum(hash(a._hoodie_record_key, b.id)) FROM {table} a CROSS JOIN range(0, 100000000000000) b"
+    running = TOperationState.RUNNING_STATE
     with connected(server) as cursor, connected(server) as other:
-        for wanted in (TOperationState.RUNNING_STATE, None):
+        for runs in (True, False):
             cursor.execute(endless, async_=True)
-            while wanted is not None and cursor.poll().operationState != wanted:
-                continue
+            if runs:
+                wait_until(lambda: cursor.poll().operationState == running, "the statement runs")
             cursor.cancel()
-            while (state := cursor.poll().operationState) == TOperationState.RUNNING_STATE:
-                continue
-            assert state == TOperationState.CANCELED_STATE
+            wait_until(lambda: cursor.poll().operationState != running, "the statement has ended")
+            assert cursor.poll().operationState == TOperationState.CANCELED_STATE
             assert count(other, table) == count(cursor, table) > 0
 
 
