@@ -61,6 +61,18 @@ def fixture_names(kind: str | None = None, version: int | None = None) -> tuple[
     return tuple(names)
 
 
+def one_version_of_each(names: Iterable[str]) -> tuple[str, ...]:
+    """Of fixtures that differ in the table version alone one, by turns the oldest, a middle and the newest version.
+
+    Args:
+        names: of fixtures, sorted: ``v6_cow_types``, ``v8_cow_types`` …
+    """
+    versions: dict[str, list[str]] = {}
+    for name in names:
+        versions.setdefault(name.split("_", 1)[1], []).append(name)
+    return tuple(same[number % len(same)] for number, same in enumerate(versions.values()))
+
+
 def _unzip(archive: Path, folder: Path) -> None:
     with zipfile.ZipFile(archive) as file:
         file.extractall(folder)
@@ -157,6 +169,11 @@ def query_id(query: dict[str, Any]) -> str:
     options = {k: v for k, v in query["options"].items() if k not in ("hoodie.datasource.query.type",)}
     short = ",".join(f"{k.rsplit('.', 1)[-1]}={v}" for k, v in sorted(options.items()))
     return f"{query['kind']}:{query['label']}[{short}]"
+
+
+def case_id(value: str | dict[str, Any]) -> str:
+    """A part of the name of a case of pytest's: of a fixture, or of a query."""
+    return value if isinstance(value, str) else query_id(value)
 
 
 @functools.cache

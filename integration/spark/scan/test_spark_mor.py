@@ -13,15 +13,17 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import (
     assert_same_rows,
+    case_id,
     encode_rows,
     expected,
     fixture_names,
     named_gap,
+    one_version_of_each,
     queries,
-    query_id,
     rows_sha256,
     unzip_fixture,
 )
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -29,9 +31,12 @@ KINDS = ("snapshot", "time_travel", "incremental")
 # One query of each kind of each table: planning and merging are those of HudiTable, which is asked all of them.
 CASES = [(name, found[-1]) for name in fixture_names("mor") for kind in KINDS if (found := queries(name, kind))]
 CASES = [case for case in CASES if not case[0].endswith("schema_evo")]  # test_spark_evolution asks all of theirs
+SOME = one_version_of_each(fixture_names("mor"))
 
 
-@pytest.mark.parametrize(("name", "query"), CASES, ids=[f"{name}-{query_id(query)}" for name, query in CASES])
+@pytest.mark.parametrize(
+    ("name", "query"), with_long_cases([case for case in CASES if case[0] in SOME], CASES), ids=case_id
+)
 def test_same_rows_as_hudi_by_path(spark, name, query):
     gap = named_gap(name, query)
     try:
@@ -65,7 +70,7 @@ def keys_of(rows):
     return sorted(rows.column("_hoodie_record_key").to_pylist())
 
 
-@pytest.mark.parametrize("name", fixture_names("mor"))
+@pytest.mark.parametrize("name", with_long_cases(SOME, fixture_names("mor")))
 def test_same_rows_by_name(spark, synced, name):
     table = synced(name)
     ours = HudiTable.open(unzip_fixture(name))
@@ -77,7 +82,7 @@ def test_same_rows_by_name(spark, synced, name):
     assert "MapInArrow" not in plan_of(spark.table(f"{table}_ro"))
 
 
-@pytest.mark.parametrize("version", ("v6", "v8", "v9"))
+@pytest.mark.parametrize("version", with_long_cases(["v8"], ["v6", "v9"]))
 def test_time_travel_by_name(spark, synced, version):
     name = f"{version}_mor_event_time"
     table = synced(name)
@@ -128,7 +133,7 @@ def views(spark, synced, tmp_path_factory):
     return table, "plain_rows"
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("statement", with_long_cases(STATEMENTS[::2], STATEMENTS))
 def test_statements(spark, views, statement):
     ours, plain = (spark.sql(statement.format(t=name)).toArrow().to_pylist() for name in views)
     assert sorted(map(str, ours)) == sorted(map(str, plain))

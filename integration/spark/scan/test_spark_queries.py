@@ -14,14 +14,16 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.schema import META_FIELDS
 from tests.support.fixture_tables import (
     assert_same_rows,
+    case_id,
     encode_rows,
     fixture_names,
     named_gap,
+    one_version_of_each,
     queries,
-    query_id,
     rows_sha256,
     unzip_fixture,
 )
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -54,9 +56,12 @@ CASES = [
     *((name, query) for name in fixture_names("mor") for query in distinct(queries(name, "read_optimized"))),
 ]
 CASES = [case for case in CASES if not case[0].endswith("schema_evo")]  # test_spark_evolution asks all of theirs
+SOME = one_version_of_each(fixture_names("cow")) + one_version_of_each(fixture_names("mor"))
 
 
-@pytest.mark.parametrize(("name", "query"), CASES, ids=[f"{name}-{query_id(query)}" for name, query in CASES])
+@pytest.mark.parametrize(
+    ("name", "query"), with_long_cases([case for case in CASES if case[0] in SOME], CASES), ids=case_id
+)
 def test_same_rows_as_hudi_by_path(spark, name, query):
     options = {} if query["kind"] == "base_files" else query["options"]
     gap = named_gap(name, query)
@@ -74,7 +79,7 @@ def test_same_rows_as_hudi_by_path(spark, name, query):
     assert rows_sha256(encode_rows(rows)) == rows_sha256(encode_rows(ours)), gap
 
 
-@pytest.mark.parametrize("name", fixture_names("cow"))
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(fixture_names("cow")), fixture_names("cow")))
 def test_same_rows_by_name(spark, synced, name):
     query = queries(name, "snapshot")[0]
     table = synced(name)
@@ -93,7 +98,7 @@ def test_same_rows_by_name(spark, synced, name):
 RANGES = [n for n in fixture_names("cow") if any(is_plain_range(n, query) for query in queries(n, "incremental"))]
 
 
-@pytest.mark.parametrize("name", RANGES)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(RANGES), RANGES))
 def test_incremental_by_name(spark, synced, name):
     table = synced(name)
     ranges = [query for query in distinct(queries(name, "incremental")) if is_plain_range(name, query)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow.compute as pc
 import pytest
 
@@ -9,6 +11,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.spark.bridge import scala_items
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -25,9 +28,13 @@ def check(spark, name, condition):
     return hudi_spark.explain(frame).splitlines()
 
 
-@pytest.mark.parametrize("version", ("v6", "v8", "v9"))
+VERSIONS = ("v6", "v8", "v9")
+CONDITIONS = ("visit_id > 100", "visit_id = 200 OR visit_id = 201", "visit_id >= 200 AND 1 = 1")
+
+
 @pytest.mark.parametrize(
-    "condition", ("visit_id > 100", "visit_id = 200 OR visit_id = 201", "visit_id >= 200 AND 1 = 1")
+    ("version", "condition"),
+    with_long_cases(zip(VERSIONS, CONDITIONS, strict=True), itertools.product(VERSIONS, CONDITIONS)),
 )
 def test_files_left_out_by_column_statistics(spark, version, condition):
     (line,) = check(spark, f"{version}_cow_part_mdt", condition)
@@ -54,7 +61,7 @@ def nodes_of(plan):
         yield from nodes_of(child)
 
 
-@pytest.mark.parametrize("version", ("v6", "v8", "v9"))
+@pytest.mark.parametrize("version", with_long_cases(["v9"], VERSIONS))
 def test_merged_rows_are_chosen_before_they_reach_the_jvm(spark, version):
     name = f"{version}_mor_part_rli"
     condition = "stops > 2 AND upper(driver) <> 'X'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.spark.statements.test_spark_sql import count, files_below, hide_last_commit
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.metastore.sync_golden import dump, inputs, stages
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -179,9 +181,18 @@ def test_show_partitions(spark, names, synced):
         shown(f"{plain} PARTITION (country = 'x')")
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize("partitions", [["city"], ["city", "day"], []])
-@pytest.mark.parametrize("emptied", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "partitions", "emptied"),
+    with_long_cases(
+        [
+            ("COPY_ON_WRITE", ["city"], False),
+            ("MERGE_ON_READ", ["city", "day"], True),
+            ("COPY_ON_WRITE", [], True),
+            ("MERGE_ON_READ", [], False),
+        ],
+        itertools.product(("COPY_ON_WRITE", "MERGE_ON_READ"), (["city"], ["city", "day"], []), (False, True)),
+    ),
+)
 def test_statements_about_tables_without_rows(spark, metastore, tmp_path, kind, partitions, emptied):
     """Never written to, or emptied: what shows and describes a table answers, what analyses it is refused by name."""
     schema = {"type": "record", "name": "r", "fields": [{"name": n, "type": "string"} for n in ("id", "city", "day")]}
