@@ -15,6 +15,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import IncrementalRangeError, InvalidOptionError, SchemaError, SparkError
 from integration.support.killed_stream import COLUMNS, run
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
+from tests.support.running.long import long_case
 from tests.support.tables.mor_table import MorTable
 
 pytestmark = pytest.mark.jvm
@@ -154,7 +155,7 @@ def test_start_after_an_instant(spark, table, tmp_path):
     assert stream.taken() == [["k1", "k3"]]
 
 
-@pytest.mark.parametrize("key", ("commitTime", "offsetCommitTime"))
+@pytest.mark.parametrize("key", ("offsetCommitTime", long_case("commitTime")))
 def test_a_checkpoint_of_hudis_own_source(spark, table, tmp_path, key):
     add(table, 2)
     checkpoint = tmp_path / "checkpoint"

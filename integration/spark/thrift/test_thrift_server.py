@@ -29,6 +29,7 @@ from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from hudi_hive.table import MetaClient
 from integration.support.spark_options import JAVA_OPTIONS, SERVER_SETTINGS, START_SECONDS
 from tests.support.fixture_tables import named_gap, queries
+from tests.support.running.long import long_case
 from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
@@ -404,7 +405,7 @@ def test_errors_reach_the_client_as_text(server, synced, statement, message):
         assert count(cursor, table) == 15
 
 
-@pytest.mark.parametrize("suffix", ["", "_rt"])
+@pytest.mark.parametrize("suffix", ["_rt", long_case("")])
 def test_a_statement_can_be_cancelled(server, synced, suffix):
     """And gives back the server's two cores, which it would have for days."""
     table = synced("v9_mor_part_rli" if suffix else "v8_cow_part_mdt") + suffix
