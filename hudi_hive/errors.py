@@ -19,7 +19,12 @@
     │   ├── PathNotFoundError           a folder or file that must exist does not
     │   ├── FileVanishedError           a planned file was removed before it was read
     │   ├── PathExistsError             create-if-absent lost the race
-    │   └── UnsafePathError             a path from metadata leaves its table
+    │   ├── UnsafePathError             a path from metadata leaves its table
+    │   ├── BucketNotFoundError         the bucket or container of a path does not exist
+    │   ├── StoreAccessDeniedError      the credentials do not have the right to do it
+    │   ├── StoreCredentialsError       no credentials, wrong ones, or expired ones
+    │   ├── StoreThrottledError         too many requests, said until the deadline
+    │   └── StoreUnreachableError       no answer, or faults of the server, until the deadline
     ├── FormatError
     │   ├── CorruptFileError            bytes that do not follow their format
     │   └── UnsupportedFormatError      a format, codec, block type or version that we refuse
@@ -192,6 +197,26 @@ class PathExistsError(StorageError):
 
 class UnsafePathError(StorageError):
     """A path found in metadata points outside its table."""
+
+
+class BucketNotFoundError(StorageError):
+    """The bucket or container of a path does not exist."""
+
+
+class StoreAccessDeniedError(StorageError):
+    """The store knows who asks, who has no right to do what was asked."""
+
+
+class StoreCredentialsError(StorageError):
+    """There are no credentials for the store, or it refused them: wrong, expired, signed with another clock."""
+
+
+class StoreThrottledError(StorageError):
+    """The store answered that it gets too many requests, until the deadline for tries."""
+
+
+class StoreUnreachableError(StorageError):
+    """The store did not answer, or failed, until the deadline for tries; whether a write was done is not known."""
 
 
 class FormatError(HudiHiveError):

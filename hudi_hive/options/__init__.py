@@ -1,10 +1,10 @@
 """Every option that is accepted anywhere, declared once: in come names and texts, out come typed values or errors.
 
 Options are grouped by subject in the modules ``table``, ``write``, ``services``, ``locks``, ``read``, ``jobs``,
-``sync``, ``metastore``, ``harmless`` and ``unsupported``; an :class:`OptionSet` is what one face accepts.
+``sync``, ``metastore``, ``storage``, ``harmless`` and ``unsupported``; an :class:`OptionSet` is what one face accepts.
 """
 
-from hudi_hive.options import jobs, locks, metastore, read, services, sync, table, write
+from hudi_hive.options import jobs, locks, metastore, read, services, storage, sync, table, write
 from hudi_hive.options.declaration import Face, Option, Outcome, Refused
 from hudi_hive.options.kinds import (
     KEY_GENERATOR_CLASSES,
@@ -50,6 +50,7 @@ __all__ = [
     "parse_java_boolean",
     "read",
     "services",
+    "storage",
     "sync",
     "table",
     "write",

@@ -39,6 +39,7 @@ class Face(StrEnum):
     INPUT_FORMAT = "input format"
     LOCK = "lock"
     METASTORE = "metastore"
+    STORAGE = "storage"
 
 
 class Outcome(StrEnum):

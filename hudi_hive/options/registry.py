@@ -18,6 +18,7 @@ from hudi_hive.options.locks import LOCK_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
 from hudi_hive.options.read import READ_OPTIONS, STREAM_OPTIONS
 from hudi_hive.options.services import SERVICE_OPTIONS
+from hudi_hive.options.storage import STORAGE_OPTIONS
 from hudi_hive.options.sync import SYNC_OPTIONS
 from hudi_hive.options.table import TABLE_OPTIONS
 from hudi_hive.options.unsupported import UNSUPPORTED_OPTIONS
@@ -40,6 +41,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Hive jobs": JOB_OPTIONS,
     "Syncs": SYNC_OPTIONS,
     "Metastore": METASTORE_OPTIONS,
+    "Stores": STORAGE_OPTIONS,
     "Harmless": HARMLESS_OPTIONS,
     "Not supported": UNSUPPORTED_OPTIONS,
 }

@@ -1,6 +1,6 @@
 """Storage: lists, reads, writes and deletes files below one root; every call is counted.
 
-One small class over ``pyarrow.fs`` (local, s3, gs, abfs, hdfs) and fsspec; it knows nothing of Hudi.
+One class over stores of one interface: the local disk, object stores, HDFS, fsspec. It knows nothing of Hudi.
 """
 
 from hudi_hive.storage.hadoop_paths import (
@@ -14,13 +14,15 @@ from hudi_hive.storage.hadoop_paths import (
     is_hidden,
     join_paths,
     split_paths,
-    stat_many,
 )
-from hudi_hive.storage.storage import LISTING_SCHEMA, Storage
+from hudi_hive.storage.storage import Storage
+from hudi_hive.storage.stores import LISTING_SCHEMA, FileKind, FileStatus
 
 __all__ = [
     "LISTING_SCHEMA",
     "ExpandedPath",
+    "FileKind",
+    "FileStatus",
     "HadoopPath",
     "Storage",
     "Stores",
@@ -31,5 +33,4 @@ __all__ = [
     "is_hidden",
     "join_paths",
     "split_paths",
-    "stat_many",
 ]

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.fs as pafs
-
-from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError
+from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
 from hudi_hive.storage.storage import Storage
+from hudi_hive.storage.stores import FileKind, FileStatus
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
 _GLOB_CHARACTERS = frozenset("*?[{")
@@ -164,20 +162,6 @@ class Stores:
         return storage
 
 
-def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
-    """Stat paths in one call, so that a remote store handles them in parallel.
-
-    Each counts as one ``exists``.
-    """
-    if not keys:
-        return []
-    storage.counters.add("exists", len(keys))
-    try:
-        return list(storage.filesystem.get_file_info([storage.full_path(key) for key in keys]))
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"storage call failed: {error}", path=storage.uri(keys[0])) from error
-
-
 # -- globs ---------------------------------------------------------------------------------------------------------
 
 
@@ -236,11 +220,11 @@ def expand(texts: Iterable[str], stores: Stores) -> list[ExpandedPath]:
             plain.setdefault(path.store, []).append((len(results), path, text))
             results.append(None)
     for group in plain.values():
-        infos = stat_many(stores.of(group[0][1]), [path.key for _, path, _ in group])
-        for (index, path, text), info in zip(group, infos, strict=True):
-            if info.type == pafs.FileType.NotFound:
+        statuses = stores.of(group[0][1]).statuses([path.key for _, path, _ in group])
+        for (index, path, text), status in zip(group, statuses, strict=True):
+            if status.kind is FileKind.MISSING:
                 raise PathNotFoundError("input path does not exist", path=text)
-            results[index] = [_expanded_path(path, info)]
+            results[index] = [_expanded_path(path, status)]
     unique: dict[tuple[str, str], ExpandedPath] = {}
     for group_matches in results:
         for match in group_matches or ():
@@ -248,10 +232,10 @@ def expand(texts: Iterable[str], stores: Stores) -> list[ExpandedPath]:
     return list(unique.values())
 
 
-def _expanded_path(path: HadoopPath, info: pafs.FileInfo, hidden: bool = False) -> ExpandedPath:
-    if info.type == pafs.FileType.Directory:
+def _expanded_path(path: HadoopPath, status: FileStatus, hidden: bool = False) -> ExpandedPath:
+    if status.kind is FileKind.FOLDER:
         return ExpandedPath(path, True, hidden)
-    return ExpandedPath(path, False, hidden, info.size or 0, (info.mtime_ns or 0) // 1_000_000)
+    return ExpandedPath(path, False, hidden, status.size, status.mtime_ms or 0)
 
 
 def _expand_glob(text: str, stores: Stores) -> list[ExpandedPath]:
@@ -284,11 +268,11 @@ def _expand_pattern(pattern: str, stores: Stores) -> list[ExpandedPath]:
         return level
     folders = [folder for folder in level if folder.is_dir]
     paths = [folder.path.child(trailing) for folder in folders]
-    infos = stat_many(storage, [path.key for path in paths])
+    statuses = storage.statuses([path.key for path in paths])
     return [
-        _expanded_path(path, info, folder.hidden)
-        for folder, path, info in zip(folders, paths, infos, strict=True)
-        if info.type != pafs.FileType.NotFound
+        _expanded_path(path, status, folder.hidden)
+        for folder, path, status in zip(folders, paths, statuses, strict=True)
+        if status.kind is not FileKind.MISSING
     ]
 
 

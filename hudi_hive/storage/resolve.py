@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
+from hudi_hive.options import storage as names
 from hudi_hive.redaction import redact, redact_options, secret_values
-from hudi_hive.storage.links import FOLLOW_LINKS
-
-_ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
+from hudi_hive.storage.stores import OBJECT_SCHEMES, ArrowStore, FileStore, hdfs_store, object_store
 
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 # A secret key may have slashes in it; then what stands before them is no port.
@@ -46,7 +44,7 @@ def has_user_info(text: str) -> bool:
 def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
     """Add the keys in front of the bucket of an S3 URI to storage options, which take precedence."""
     match = _USER_INFO.match(text)
-    if match is None or _ARROW_SCHEMES.get(match[1].lower()) != "s3":
+    if match is None or OBJECT_SCHEMES.get(match[1].lower()) != "s3":
         return options
     key, colon, secret = match[2].partition(":")
     if not colon:
@@ -64,53 +62,54 @@ def without_user_info(text: str) -> str:
 
 
 class ResolvedPath(NamedTuple):
-    """A path or URI as a file system and a path in it.
+    """A path or URI as a store and a path in it.
 
     Attributes:
-        prefix: what URIs of the file system's paths begin with: ``file:``, ``s3://`` …
-        filesystem: the file system.
-        root: the path in the file system.
+        prefix: what URIs of the store's paths begin with: ``file:``, ``s3://`` …
+        store: the store; None for the local disk.
+        root: the path in the store.
         account: ``@account`` of an Azure URI, which follows the container; empty for other schemes.
     """
 
     prefix: str
-    filesystem: pafs.FileSystem
+    store: FileStore | None
     root: str
     account: str
 
 
 def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
-    """Resolve a path or URI to a file system and a path in it."""
+    """Resolve a path or URI to a store and a path in it."""
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
     scheme, separator, _ = text.partition(":")
     if not separator or "/" in scheme or len(scheme) < 2:
-        return ResolvedPath("file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/", "")
+        return ResolvedPath("file:", None, os.path.abspath(text).rstrip("/") or "/", "")
     scheme = scheme.lower()
     if scheme in ("file", "local"):
         path = text.partition(":")[2]
         path = unquote(_after_authority(text)[1]) if path.startswith("//") else path
-        return ResolvedPath("file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", "")
-    options = {name: value for name, value in options.items() if name != FOLLOW_LINKS}
-    authority, below = _after_authority(text if scheme not in _ARROW_SCHEMES else without_user_info(text))
-    if scheme in _ARROW_SCHEMES and not options.get("use_fsspec"):
-        filesystem = _arrow_filesystem(_ARROW_SCHEMES[scheme], authority, options, text)
-        # abfs: the file system is that of the account, and its paths begin with the container alone.
+        return ResolvedPath("file:", None, os.path.abspath(path).rstrip("/") or "/", "")
+    by_fsspec = str(options.get(names.USE_FSSPEC.name, "")).lower() == "true"
+    options = {
+        name: value for name, value in options.items() if name not in (names.FOLLOW_LINKS.name, names.USE_FSSPEC.name)
+    }
+    if by_fsspec:
+        return _fsspec_store(scheme, text, options)
+    if (kind := OBJECT_SCHEMES.get(scheme)) is not None:
+        authority, below = _after_authority(without_user_info(text))
         container, at, account = authority.rpartition("@")
         bucket = container or account
+        if not bucket:
+            raise InvalidOptionError("the URI names no bucket", path=text, remedy=f"write {scheme}://bucket/path")
+        store = object_store(kind, bucket, account if container else "", f"{scheme}://", options)
         return ResolvedPath(
-            f"{scheme}://", filesystem, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
+            f"{scheme}://", store, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
         )
     if scheme == "hdfs":
-        try:
-            filesystem, path = pafs.FileSystem.from_uri(text)
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(
-                f"cannot reach HDFS: {error}", path=text, remedy="set HADOOP_HOME and CLASSPATH"
-            ) from without_secrets(error)
-        user, at, host = authority.rpartition("@")
-        return ResolvedPath(f"hdfs://{user.partition(':')[0]}{at}{host}", filesystem, path.rstrip("/"), "")
-    return _fsspec_filesystem(scheme, text, options)
+        authority, below = _after_authority(text)
+        prefix = f"hdfs://{authority}"
+        return ResolvedPath(prefix, hdfs_store(prefix, options), below.rstrip("/"), "")
+    return _fsspec_store(scheme, text, options)
 
 
 def _after_authority(text: str) -> tuple[str, str]:
@@ -119,32 +118,18 @@ def _after_authority(text: str) -> tuple[str, str]:
     return authority, slash + path
 
 
-def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: str) -> pafs.FileSystem:
-    try:
-        if kind == "s3":
-            return pafs.S3FileSystem(**options)
-        if kind == "gs":
-            return pafs.GcsFileSystem(**options)
-        account = netloc.rpartition("@")[2].split(".")[0]
-        return pafs.AzureFileSystem(**{"account_name": account, **options})
-    except (TypeError, AttributeError, ValueError, OSError) as error:
-        message = redact(f"cannot make the {kind} file system: {error}", secret_values(options))
-        raise StorageError(message, path=text) from without_secrets(error, options)
-
-
-def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> ResolvedPath:
+def _fsspec_store(scheme: str, text: str, options: Mapping[str, Any]) -> ResolvedPath:
     try:
         import fsspec
     except ImportError as error:
         raise MissingDependencyError(
             f"scheme {scheme!r} needs fsspec", path=text, remedy="pip install 'hudi_hive[fsspec]'"
         ) from error
-    kwargs = {k: v for k, v in options.items() if k != "use_fsspec"}
     try:
-        filesystem, root = fsspec.core.url_to_fs(text, **kwargs)
+        filesystem, root = fsspec.core.url_to_fs(text, **options)
     except (ValueError, ImportError, OSError) as error:
         message = redact(f"no file system for scheme {scheme!r}: {error}", secret_values(options))
         raise StorageError(message, path=text) from without_secrets(error, options)
     root = root.rstrip("/")
     prefix = text[: text.index("://") + 3] if not root.startswith("/") else f"{scheme}://"
-    return ResolvedPath(prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, "")
+    return ResolvedPath(prefix, ArrowStore(pafs.PyFileSystem(pafs.FSSpecHandler(filesystem))), root, "")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import (
@@ -22,25 +25,24 @@ from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info, without_secrets
+from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileKind, FileStatus
 
-LISTING_SCHEMA = pa.schema(
-    [("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64()), ("is_dir", pa.bool_())]
-)
-"""Columns of :meth:`Storage.list`: path relative to the root, bytes (0 for folders), milliseconds since the epoch."""
+_STATS: Final = 32
+"""Paths of a remote store whose status is asked at the same time."""
 
 
 class Storage:
     """All files below one root, addressed by paths relative to it (``/``-separated, ``""`` is the root).
 
     Args:
-        root: local path or URI. ``file:``, ``s3:``/``s3a:``, ``gs:``, ``abfs:`` and ``hdfs:`` go to ``pyarrow.fs``,
-            any other scheme to fsspec.
-        storage_options: keyword arguments of the file system class (keys, region, endpoint …); of a local folder
-            ``follow_links``: read through symbolic links that lead out of it.
+        root: local path or URI; schemes that are neither local, an object store's nor HDFS go to fsspec.
+        storage_options: keys, region, endpoint … (``docs/options.md#stores``); for fsspec the arguments of its class.
         counters: where calls are counted; a new one if not given.
+        filesystem: a ``pyarrow.fs`` file system that has the root, in place of the one that the scheme says.
 
     Raises:
         StorageError: the scheme cannot be served.
+        InvalidOptionError: a storage option that is unknown or does not fit.
     """
 
     def __init__(
@@ -54,15 +56,12 @@ class Storage:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
         self.storage_options = Credentials(with_user_info(text, dict(storage_options or {})))
-        self._prefix, self._filesystem, self._root, self._account = resolve(text, self.storage_options)
+        self._prefix, self._store, self._root, self._account = resolve(text, self.storage_options)
         self._origin = text if has_user_info(text) else ""
         if filesystem is not None:
-            self._filesystem = filesystem
-        self.is_local = isinstance(self._filesystem, pafs.LocalFileSystem)
-        self._links = self._link_rules()
-
-    def _link_rules(self) -> LinkRules | None:
-        return LinkRules(self._root, follow=follows_links(self.storage_options)) if self.is_local else None
+            self._store = ArrowStore(filesystem)
+        follow = follows_links(self.storage_options)
+        self._links = LinkRules(self._root, follow=follow) if self._store is None else None
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -72,9 +71,19 @@ class Storage:
         return self._root
 
     @property
-    def filesystem(self) -> pafs.FileSystem:
-        """The Arrow file system, for readers that need one; their calls are not counted."""
-        return self._filesystem
+    def is_local(self) -> bool:
+        """Whether the files are on the local disk."""
+        return self._store is None
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether folders exist by themselves, and not only as beginnings of the names of files."""
+        return self._store is None or self._store.has_folders
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether of several that :meth:`create_if_absent` one file at the same time exactly one succeeds."""
+        return self._store is None or self._store.creates_atomically
 
     def uri(self, path: str = "") -> str:
         """Full URI of a relative path (``file:/…`` for local files, as Hadoop writes it)."""
@@ -168,22 +177,20 @@ class Storage:
         """
         full = self.full_path(path)
         with _mapped(self.uri(path)):
-            if self._links is not None:
-                self._links.check_read(path)
+            if self._store is None:
+                self.check_read(path)
                 return self._list_local(full, path, recursive, missing_ok, walk or recursive)
             self.counters.add("lists", path=self.uri(path))
-            selector = pafs.FileSelector(full, recursive=recursive, allow_not_found=missing_ok)
-            infos = self._filesystem.get_file_info(selector)
-        cut = len(self._root.rstrip("/")) + 1
-        return pa.table(
-            [
-                pa.array([info.path[cut:] for info in infos], pa.string()),
-                pa.array([info.size or 0 for info in infos], pa.int64()),
-                pa.array([(info.mtime_ns or 0) // 1_000_000 for info in infos], pa.int64()),
-                pa.array([info.type == pafs.FileType.Directory for info in infos], pa.bool_()),
-            ],
-            schema=LISTING_SCHEMA,
-        )
+            try:
+                listing = self._store.list_folder(full, recursive=recursive)
+            except FileNotFoundError:
+                if not missing_ok:
+                    raise
+                return LISTING_SCHEMA.empty_table()
+        if not path:
+            return listing
+        names = pc.binary_join_element_wise(path, listing.column("path"), "/")
+        return listing.set_column(0, LISTING_SCHEMA.field("path"), names)
 
     def _list_local(self, full: str, path: str, recursive: bool, missing_ok: bool, walk: bool) -> pa.Table:
         # os.scandir gives name, kind and size in one go: several times faster than FileSelector's object per file.
@@ -225,11 +232,11 @@ class Storage:
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder exists."""
-        return bool(self._info(path).type != pafs.FileType.NotFound)
+        return self.status(path).kind is not FileKind.MISSING
 
     def is_dir(self, path: str = "") -> bool:
         """Whether a folder exists."""
-        return bool(self._info(path).type == pafs.FileType.Directory)
+        return self.status(path).kind is FileKind.FOLDER
 
     def size(self, path: str) -> int:
         """Size of a file in bytes.
@@ -237,20 +244,33 @@ class Storage:
         Raises:
             PathNotFoundError: it does not exist.
         """
-        info = self._info(path)
-        if info.type != pafs.FileType.File:
+        status = self.status(path)
+        if status.kind is not FileKind.FILE:
             raise PathNotFoundError("no such file", path=self.uri(path))
-        return int(info.size)
+        return status.size
 
-    def _info(self, path: str) -> pafs.FileInfo:
+    def status(self, path: str = "") -> FileStatus:
+        """What a path names, its size and when it was written."""
         self.counters.add("exists")
+        full = self.full_path(path)
         with _mapped(self.uri(path)):
-            return self._filesystem.get_file_info(self.full_path(path))
+            return local_files.status(full) if self._store is None else self._store.status(full)
+
+    def statuses(self, paths: Sequence[str]) -> Sequence[FileStatus]:
+        """What each of some paths names; a remote store is asked for several at the same time."""
+        if self._store is None or len(paths) < 2:
+            return [self.status(path) for path in paths]
+        with ThreadPoolExecutor(min(_STATS, len(paths)), thread_name_prefix="status") as threads:
+            return list(threads.map(self.status, paths))
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def open_input(self, path: str) -> pa.NativeFile:
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open a file as a random-access stream, a context manager.
+
+        Args:
+            path: the file.
+            size: its bytes if they are known, as from a listing: an object store is not asked then.
 
         Raises:
             PathNotFoundError: the file does not exist.
@@ -258,7 +278,8 @@ class Storage:
         self.counters.add("opens", path=self.uri(path))
         with _mapped(self.uri(path)):
             self.check_read(path)
-            return self._filesystem.open_input_file(self.full_path(path))
+            full = self.full_path(path)
+            return pa.OSFile(full) if self._store is None else self._store.open_input(full, size)
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a file, or ``length`` bytes from ``offset`` (fewer at its end).
@@ -266,10 +287,15 @@ class Storage:
         Raises:
             PathNotFoundError: the file does not exist.
         """
-        with self.open_input(path) as stream, _mapped(self.uri(path)):
-            if offset:
-                stream.seek(offset)
-            data: bytes = stream.read(length) if length is not None else stream.read()
+        if self._store is None:
+            with self.open_input(path) as stream, _mapped(self.uri(path)):
+                if offset:
+                    stream.seek(offset)
+                data: bytes = stream.read(length) if length is not None else stream.read()
+        else:
+            self.counters.add("opens", path=self.uri(path))
+            with _mapped(self.uri(path)):
+                data = self._store.read(self.full_path(path), offset, length)
         self.counters.add("reads")
         self.counters.add("bytes_read", len(data))
         return data
@@ -281,17 +307,17 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
-            self.check_write(path)
-            self._drop_checksum(full)
-            self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
-            with self._filesystem.open_output_stream(full) as stream:
+            if self._store is not None:
+                self._store.write(full, data)
+                return
+            self._prepare(path, full)
+            with pa.OSFile(full, "wb") as stream:
                 stream.write(data)
 
     def replace_bytes(self, path: str, data: bytes) -> None:
         """Replace a whole file in one step: readers get either the old or the new content.
 
-        True of local files, which outlast a loss of power then, and of object stores; HDFS shows the file while it is
-        written.
+        A local file outlasts a loss of power then.
         """
         if not self.is_local:
             self.write_bytes(path, data)
@@ -311,10 +337,10 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
-            self.check_write(path)
-            self._drop_checksum(full)
-            self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
-            return self._filesystem.open_output_stream(full)
+            if self._store is not None:
+                return self._store.open_output(full)
+            self._prepare(path, full)
+            return pa.OSFile(full, "wb")
 
     def create_if_absent(self, path: str, data: bytes, *, lasting: bool = True) -> None:
         """Create a whole file that must not exist; readers never see a part of it (local: a link to the complete file).
@@ -330,23 +356,22 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            if self._store is not None:
+                self._store.create(full, data)
+                return
             if self._links is not None:
                 self._links.check_folder(posixpath.dirname(path))
-                local_files.create_new(full, data, lasting=lasting)
-                return
-            if self._filesystem.get_file_info(full).type != pafs.FileType.NotFound:
-                raise PathExistsError("file exists already", path=self.uri(path))
-            with self._filesystem.open_output_stream(full) as stream:
-                stream.write(data)
+            local_files.create_new(full, data, lasting=lasting)
 
     def create_dir(self, path: str) -> None:
         """Create a folder and its parents, if it does not exist."""
         with _mapped(self.uri(path)):
+            if self._store is not None:
+                self._store.create_folder(self.full_path(path))
+                return
             if self._links is not None:
                 self._links.check_folder(path)
-                local_files.make_folders(self.full_path(path))
-                return
-            self._filesystem.create_dir(self.full_path(path), recursive=True)
+            local_files.make_folders(self.full_path(path))
 
     def flush(self, paths: Iterable[str]) -> None:
         """Flush local files and their folder entries to the disk; other stores are durable by themselves.
@@ -380,13 +405,37 @@ class Storage:
         full = self.full_path(path)
         try:
             with _mapped(self.uri(path)):
-                if self._links is not None:
+                if self._store is not None:
+                    self._store.delete_file(full)
+                elif self._links is not None:
                     self._links.delete_file(path)
-                else:
-                    self._filesystem.delete_file(full)
         except PathNotFoundError:
             if not missing_ok:
                 raise
+
+    def move(self, path: str, target: Storage, target_path: str) -> None:
+        """Move a file to a place of the same store where there is none.
+
+        Args:
+            path: the file.
+            target: the storage of the new place, on the same store.
+            target_path: the new place in it.
+
+        Raises:
+            PathNotFoundError: the file does not exist.
+        """
+        old, new = self.full_path(path), target.full_path(target_path)
+        with _mapped(self.uri(path)):
+            if self._store is not None:
+                self._store.move(old, new)
+            else:
+                shutil.move(old, new)
+
+    def _prepare(self, path: str, full: str) -> None:
+        """Make the folder of a local file that is written, and remove what would contradict it."""
+        self.check_write(path)
+        self._drop_checksum(full)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
 
     def _drop_checksum(self, full: str) -> None:
         """Delete what Hadoop's local file system wrote beside a local file, against which it holds what comes next."""
@@ -409,10 +458,10 @@ class Storage:
         full = self.full_path(path)
         try:
             with _mapped(self.uri(path)):
-                if self._links is not None:
+                if self._store is not None:
+                    self._store.delete_tree(full)
+                elif self._links is not None:
                     self._links.delete_tree(path)
-                else:
-                    self._filesystem.delete_dir(full)
         except PathNotFoundError:
             if not missing_ok:
                 raise

@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job.consume import (
@@ -27,7 +26,7 @@ from hudi_hive.input_format.job.job_conf import check_job, job_value
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import jobs, read, write
-from hudi_hive.storage import ExpandedPath, HadoopPath, Stores, expand, stat_many
+from hudi_hive.storage import ExpandedPath, FileKind, HadoopPath, Stores, expand
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"
@@ -237,9 +236,9 @@ def _find_bases(paths: list[ExpandedPath], stores: Stores) -> list[str | None]:
                 missing.setdefault(path.store, {})[key] = path
         for store, folders in missing.items():
             storage = stores.of(next(iter(folders.values())))
-            infos = stat_many(storage, [f"{key}/{_HOODIE}".lstrip("/") for key in folders])
-            for key, info in zip(folders, infos, strict=True):
-                holds[store, key] = info.type == pafs.FileType.Directory
+            statuses = storage.statuses([f"{key}/{_HOODIE}".lstrip("/") for key in folders])
+            for key, status in zip(folders, statuses, strict=True):
+                holds[store, key] = status.kind is FileKind.FOLDER
         following: list[int] = []
         for index in open_indexes:
             key = current[index]

@@ -12,9 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
-
-from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.errors import HudiHiveError
 from hudi_hive.mutation.acid_table import STAGING, VERSION, VERSION_FILE, AcidTable, partition_path, staging_folder
 from hudi_hive.mutation.acid_write.disjoint import check_disjoint
 from hudi_hive.mutation.acid_write.manifest import BucketFiles
@@ -97,10 +95,7 @@ class Publisher:
         if source.partition(":")[0] == target.partition(":")[0] and _authority(source) == _authority(target):
             self._storage.check_read(move.source)
             move.target.check_write(move.path)
-            try:
-                self._storage.filesystem.move(self._storage.full_path(move.source), move.target.full_path(move.path))
-            except (OSError, pa.ArrowException) as error:
-                raise StorageError(f"cannot move a file of deltas to {target}: {error}", path=source) from error
+            self._storage.move(move.source, move.target, move.path)
             return
         move.target.write_bytes(move.path, self._storage.read_bytes(move.source))
 

@@ -1,0 +1,158 @@
+"""Storage options: where an object store is, who asks it, and how long requests are tried again.
+
+Each has the names of the libraries that users know: ``pyarrow.fs``, s3fs, gcsfs, adlfs, AWS's own; those of Hadoop's
+S3A connector (``fs.s3a.*``) and Hudi's (``hoodie.aws.*``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hudi_hive.options.declaration import Face, Option
+from hudi_hive.options.parsers import Parser, boolean, choice, decimal, optional_text
+
+
+def _storage(name: str, parser: Parser[Any], default: Any, summary: str, *aliases: str) -> Option[Any]:  # noqa: ANN401
+    return Option(name, parser, default, summary, honoured_by=(Face.STORAGE,), aliases=aliases)
+
+
+FOLLOW_LINKS: Final = _storage(
+    "follow_links", boolean, False, "Read through symbolic links that lead out of a local table's folder."
+)
+USE_FSSPEC: Final = _storage(
+    "use_fsspec", boolean, False, "Use the scheme's fsspec class, which takes all other options as they are."
+)
+ANONYMOUS: Final = _storage(
+    "anonymous", boolean, False, "Send requests without credentials.", "anon", "skip_signature", "aws_skip_signature"
+)
+ENDPOINT: Final = _storage(
+    "endpoint",
+    optional_text,
+    None,
+    "URL of the store, or its host and port, where it is not the cloud's own.",
+    *("endpoint_override", "endpoint_url", "aws_endpoint", "aws_endpoint_url", "fs.s3a.endpoint"),
+)
+SCHEME: Final = _storage(
+    "scheme", choice("http", "https"), None, "How an endpoint is spoken to that is only a host and port."
+)
+CONNECT_TIMEOUT: Final = _storage(
+    "connect_timeout", decimal, 10.0, "Seconds in which a connection is to be made.", "connect_timeout_s"
+)
+REQUEST_TIMEOUT: Final = _storage(
+    "request_timeout", decimal, 30.0, "Seconds in which one request is to be answered.", "request_timeout_s"
+)
+RETRY_TIMEOUT: Final = _storage(
+    "retry_timeout", decimal, 60.0, "Seconds in which a request that fails is tried again.", "retry_timeout_s"
+)
+PROXY: Final = _storage("proxy_url", optional_text, None, "URL of an HTTP proxy.", "proxy_options", "proxy")
+
+ACCESS_KEY: Final = _storage(
+    "access_key",
+    optional_text,
+    None,
+    "S3: access key.",
+    *("key", "access_key_id", "aws_access_key_id", "fs.s3a.access.key", "hoodie.aws.access.key"),
+)
+SECRET_KEY: Final = _storage(
+    "secret_key",
+    optional_text,
+    None,
+    "S3: secret key.",
+    *("secret", "secret_access_key", "aws_secret_access_key", "fs.s3a.secret.key", "hoodie.aws.secret.key"),
+)
+SESSION_TOKEN: Final = _storage(
+    "session_token",
+    optional_text,
+    None,
+    "S3: session token of temporary keys.",
+    *("aws_session_token", "fs.s3a.session.token", "hoodie.aws.session.token"),
+)
+REGION: Final = _storage(
+    "region",
+    optional_text,
+    None,
+    "S3: region.",
+    *("aws_region", "region_name", "fs.s3a.endpoint.region", "hoodie.aws.region"),
+)
+PROFILE: Final = _storage(
+    "profile", optional_text, None, "S3: profile of AWS's files of credentials.", "aws_profile", "hoodie.aws.profile"
+)
+ROLE_ARN: Final = _storage(
+    "role_arn",
+    optional_text,
+    None,
+    "S3: role to assume.",
+    *("aws_role_arn", "fs.s3a.assumed.role.arn", "hoodie.aws.role.arn"),
+)
+ROLE_SESSION: Final = _storage(
+    "role_session_name",
+    optional_text,
+    "hudi-hive",
+    "S3: name of an assumed role's session.",
+    *("session_name", "fs.s3a.assumed.role.session.name", "hoodie.aws.role.session.name"),
+)
+EXTERNAL_ID: Final = _storage(
+    "external_id", optional_text, None, "S3: what the owner of a role wants to hear.", "hoodie.aws.role.external.id"
+)
+VIRTUAL_HOSTS: Final = _storage(
+    "virtual_hosted_style",
+    boolean,
+    False,
+    "S3: the bucket stands in the host's name.",
+    *("force_virtual_addressing", "virtual_hosted_style_request"),
+)
+
+SERVICE_ACCOUNT: Final = _storage(
+    "service_account",
+    optional_text,
+    None,
+    "GCS: file of a service account's key.",
+    *("google_service_account", "service_account_path", "application_credentials", "google_application_credentials"),
+)
+ACCESS_TOKEN: Final = _storage(
+    "access_token", optional_text, None, "GCS, Azure: bearer token.", "bearer_token", "token"
+)
+
+ACCOUNT_NAME: Final = _storage(
+    "account_name", optional_text, None, "Azure: storage account.", "azure_storage_account_name"
+)
+ACCOUNT_KEY: Final = _storage(
+    "account_key", optional_text, None, "Azure: key of the account.", "azure_storage_account_key"
+)
+SAS_TOKEN: Final = _storage(
+    "sas_token", optional_text, None, "Azure: shared access signature.", "sas_key", "azure_storage_sas_token"
+)
+TENANT_ID: Final = _storage("tenant_id", optional_text, None, "Azure: tenant of a client.", "azure_tenant_id")
+CLIENT_ID: Final = _storage("client_id", optional_text, None, "Azure: client.", "azure_client_id")
+CLIENT_SECRET: Final = _storage(
+    "client_secret", optional_text, None, "Azure: secret of a client.", "azure_client_secret"
+)
+
+STORAGE_OPTIONS: Final = (
+    FOLLOW_LINKS,
+    USE_FSSPEC,
+    ANONYMOUS,
+    ENDPOINT,
+    SCHEME,
+    CONNECT_TIMEOUT,
+    REQUEST_TIMEOUT,
+    RETRY_TIMEOUT,
+    PROXY,
+    ACCESS_KEY,
+    SECRET_KEY,
+    SESSION_TOKEN,
+    REGION,
+    PROFILE,
+    ROLE_ARN,
+    ROLE_SESSION,
+    EXTERNAL_ID,
+    VIRTUAL_HOSTS,
+    SERVICE_ACCOUNT,
+    ACCESS_TOKEN,
+    ACCOUNT_NAME,
+    ACCOUNT_KEY,
+    SAS_TOKEN,
+    TENANT_ID,
+    CLIENT_ID,
+    CLIENT_SECRET,
+)

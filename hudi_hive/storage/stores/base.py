@@ -1,0 +1,99 @@
+"""The interface of the stores behind :class:`~hudi_hive.storage.Storage`: object stores, HDFS, Arrow's file systems."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+LISTING_SCHEMA: Final = pa.schema(
+    [("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64()), ("is_dir", pa.bool_())]
+)
+"""Columns of listings: path relative to the listed folder (:meth:`Storage.list`: to the root), bytes (0 for
+folders), milliseconds since the epoch."""
+
+
+class FileKind(enum.Enum):
+    """What a path names."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """What a store says of a path.
+
+    Attributes:
+        kind: whether it is a file, a folder or nothing.
+        size: bytes of a file.
+        mtime_ms: when a file was written, milliseconds since the epoch; None if the store does not say.
+    """
+
+    kind: FileKind
+    size: int = 0
+    mtime_ms: int | None = None
+
+
+MISSING: Final = FileStatus(FileKind.MISSING)
+"""The status of a path that names nothing."""
+
+
+class FileStore(Protocol):
+    """A store of files, addressed by full paths without scheme: ``bucket/key``, ``/folder/file``.
+
+    Methods raise ``FileNotFoundError``, ``FileExistsError``, other ``OSError`` and errors of :mod:`hudi_hive.errors`.
+    Transient faults are tried again inside of them.
+    """
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether of several that :meth:`create` one file at the same time exactly one succeeds."""
+
+    @property
+    def has_folders(self) -> bool:
+        """Whether folders exist by themselves, and not only as beginnings of the names of files."""
+
+    def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
+        """List a folder as a table of :data:`LISTING_SCHEMA`.
+
+        Raises:
+            FileNotFoundError: there is no such folder; where folders are only beginnings of names: no file in it.
+        """
+
+    def status(self, path: str) -> FileStatus:
+        """What a path names."""
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Read a file from an offset, up to its end or ``length`` bytes."""
+
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
+        """Open a file as a random-access stream; ``size`` are its bytes if they are known."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a whole file, replacing an existing one."""
+
+    def create(self, path: str, data: bytes) -> None:
+        """Create a whole file; readers never see a part of it.
+
+        Raises:
+            FileExistsError: it is there.
+        """
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        """Open a stream that writes a file, which is whole when the stream is closed."""
+
+    def create_folder(self, path: str) -> None:
+        """Create a folder and its parents; nothing where folders do not exist by themselves."""
+
+    def delete_file(self, path: str) -> None:
+        """Delete a file."""
+
+    def delete_tree(self, path: str) -> None:
+        """Delete a folder and all below it."""
+
+    def move(self, source: str, target: str) -> None:
+        """Move a file; the target does not exist."""

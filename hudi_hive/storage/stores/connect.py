@@ -1,0 +1,222 @@
+"""Makes the store of a bucket, container or cluster of storage options and the environment.
+
+Options say more than the environment, the environment more than profiles and what a cloud gives its machines.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
+from hudi_hive.options import Face, OptionSet, as_texts, storage
+from hudi_hive.redaction import redact, secret_values
+from hudi_hive.storage.stores.hdfs import HdfsStore
+from hudi_hive.storage.stores.object_store import ObjectStore
+from hudi_hive.storage.stores.retry import RetryPolicy
+
+_T = TypeVar("_T")
+
+S3, GCS, AZURE = "s3", "gs", "abfs"
+OBJECT_SCHEMES: Final[Mapping[str, str]] = {
+    "s3": S3,
+    "s3a": S3,
+    "s3n": S3,
+    "gs": GCS,
+    "gcs": GCS,
+    "abfs": AZURE,
+    "abfss": AZURE,
+    "wasb": AZURE,
+    "wasbs": AZURE,
+}
+"""Schemes of object stores, and the kind of each."""
+
+_HADOOP: Final = ("fs.", "hadoop.", "dfs.", "io.", "ipc.")
+_HUDI: Final = "hoodie."
+_NAMES: Final = OptionSet("storage", Face.STORAGE)
+_UPLOAD_RETRIES: Final = 30
+_stores: dict[tuple[object, ...], ObjectStore | HdfsStore] = {}
+_guard: Final = threading.Lock()
+
+
+def storage_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """Options of a store as texts, checked; properties of Hadoop and Hudi that are not a store's are left out.
+
+    Raises:
+        InvalidOptionError: an unknown name, or a value that does not fit.
+    """
+    texts = as_texts({name: value for name, value in options.items() if value is not None})
+    kept = {name: text for name, text in texts.items() if name in _NAMES or not name.startswith((*_HADOOP, _HUDI))}
+    _NAMES.check(kept)
+    return kept
+
+
+def object_store(kind: str, bucket: str, account: str, prefix: str, options: Mapping[str, Any]) -> ObjectStore:
+    """The store of a bucket or container.
+
+    Args:
+        kind: one of the values of :data:`OBJECT_SCHEMES`.
+        bucket: the bucket or container.
+        account: host of an Azure account; empty for others.
+        prefix: what URIs begin with, ``s3a://``.
+        options: storage options.
+
+    Raises:
+        InvalidOptionError: options that are unknown or do not fit.
+        MissingDependencyError: a profile or role is asked for without boto3.
+    """
+    texts = storage_options(options)
+    identity = (kind, bucket, account, prefix, tuple(sorted(texts.items())), _environment(kind), os.getpid())
+    with _guard:
+        store = _stores.get(identity)
+        if store is None:
+            store = _stores[identity] = _make(kind, bucket, account, prefix, texts)
+    assert isinstance(store, ObjectStore)
+    return store
+
+
+def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
+    """The store of an HDFS cluster; options of Hadoop (``dfs.*``) are added to ``HADOOP_CONF_DIR``'s."""
+    texts = as_texts(options)
+    configuration = {name: text for name, text in texts.items() if name.startswith(_HADOOP)}
+    storage_options({name: text for name, text in options.items() if name not in ("user", *configuration)})
+    identity = (url, tuple(sorted(texts.items())), os.getpid())
+    with _guard:
+        store = _stores.get(identity)
+        if store is None:
+            store = _stores[identity] = HdfsStore(url, configuration)
+    assert isinstance(store, HdfsStore)
+    return store
+
+
+def _environment(kind: str) -> tuple[tuple[str, str], ...]:
+    beginning = {S3: "AWS_", GCS: "GOOGLE_", AZURE: "AZURE_"}[kind]
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith(beginning)))
+
+
+def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
+    import obstore.store
+
+    client: dict[str, Any] = {
+        "timeout": timedelta(seconds=storage.REQUEST_TIMEOUT.of(options)),
+        "connect_timeout": timedelta(seconds=storage.CONNECT_TIMEOUT.of(options)),
+    }
+    if proxy := storage.PROXY.of(options):
+        client["proxy_url"] = proxy
+    config, endpoint = {
+        S3: _s3,
+        GCS: _gcs,
+        AZURE: _azure,
+    }[kind](options, account)
+    if endpoint and endpoint.startswith("http://"):
+        client["allow_http"] = True
+    classes = {S3: obstore.store.S3Store, GCS: obstore.store.GCSStore, AZURE: obstore.store.AzureStore}
+    patience = RetryPolicy(storage.RETRY_TIMEOUT.of(options))
+    common = {**config, "client_options": client}
+    try:
+        once = classes[kind](bucket, **common, retry_config={"max_retries": 0})
+        timeout = timedelta(seconds=patience.timeout_s)
+        patient = classes[kind](
+            bucket, **common, retry_config={"max_retries": _UPLOAD_RETRIES, "retry_timeout": timeout}
+        )
+    except (obstore.exceptions.BaseError, ValueError, TypeError) as error:
+        message = redact(f"cannot make a client of the store: {error}".partition("\n")[0], secret_values(options))
+        raise StorageError(message, path=f"{prefix}{bucket}") from None
+    return ObjectStore(once, patient, bucket, prefix, patience)
+
+
+def _endpoint(options: Mapping[str, str], *variables: str) -> str | None:
+    text: str | None = storage.ENDPOINT.of(options)
+    if text is None:
+        text = next((os.environ[name] for name in variables if os.environ.get(name)), None)
+    if text is None or "://" in text:
+        return text
+    return f"{storage.SCHEME.of(options) or 'https'}://{text}"
+
+
+def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str | None]:
+    endpoint = _endpoint(options, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    region = storage.REGION.of(options) or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    config: dict[str, Any] = {
+        "endpoint": endpoint,
+        "region": region or "us-east-1",
+        "virtual_hosted_style_request": storage.VIRTUAL_HOSTS.of(options),
+    }
+    key, secret = storage.ACCESS_KEY.of(options), storage.SECRET_KEY.of(options)
+    if (key is None) != (secret is None):
+        raise InvalidOptionError(
+            "only one of access_key and secret_key is given", remedy="give both, or none and a profile or role"
+        )
+    profile, role = storage.PROFILE.of(options), storage.ROLE_ARN.of(options)
+    if storage.ANONYMOUS.of(options):
+        config["skip_signature"] = True
+    elif role is not None or profile is not None or (key is None and _has_profile()):
+        config["credential_provider"] = _boto3_provider(options, profile, role, region)
+    elif key is not None:
+        config |= {"access_key_id": key, "secret_access_key": secret}
+        if token := storage.SESSION_TOKEN.of(options):
+            config["session_token"] = token
+    return {name: value for name, value in config.items() if value is not None}, endpoint
+
+
+def _has_profile() -> bool:
+    """Whether AWS's files of credentials are to be asked: no keys in the environment, and a profile or a file."""
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        return False
+    if os.environ.get("AWS_PROFILE"):
+        return True
+    names = (("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"), ("AWS_CONFIG_FILE", "~/.aws/config"))
+    return any(os.path.isfile(os.path.expanduser(os.environ.get(variable, path))) for variable, path in names)
+
+
+def _boto3_provider(options: Mapping[str, str], profile: str | None, role: str | None, region: str | None) -> Any:  # noqa: ANN401
+    try:
+        import boto3
+        from obstore.auth.boto3 import Boto3CredentialProvider, StsCredentialProvider
+    except ImportError as error:
+        raise MissingDependencyError(
+            "AWS profiles and roles need boto3", remedy="pip install 'hudi_hive[aws]'"
+        ) from error
+    session = boto3.Session(
+        aws_access_key_id=storage.ACCESS_KEY.of(options),
+        aws_secret_access_key=storage.SECRET_KEY.of(options),
+        aws_session_token=storage.SESSION_TOKEN.of(options),
+        profile_name=profile,
+        region_name=region,
+    )
+    if role is None:
+        return Boto3CredentialProvider(session)
+    arguments = {"RoleArn": role, "RoleSessionName": storage.ROLE_SESSION.of(options)}
+    if external := storage.EXTERNAL_ID.of(options):
+        arguments["ExternalId"] = external
+    return StsCredentialProvider(session, **arguments)
+
+
+def _gcs(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str | None]:
+    endpoint = _endpoint(options, "STORAGE_EMULATOR_HOST")
+    config = {
+        "base_url": endpoint,
+        "service_account": storage.SERVICE_ACCOUNT.of(options),
+        "bearer_token": storage.ACCESS_TOKEN.of(options),
+        "skip_signature": storage.ANONYMOUS.of(options) or None,
+    }
+    return {name: value for name, value in config.items() if value is not None}, endpoint
+
+
+def _azure(options: Mapping[str, str], account: str) -> tuple[dict[str, Any], str | None]:
+    endpoint = _endpoint(options, "AZURE_STORAGE_ENDPOINT")
+    config = {
+        "account_name": storage.ACCOUNT_NAME.of(options) or account.partition(".")[0] or None,
+        "account_key": storage.ACCOUNT_KEY.of(options),
+        "sas_key": storage.SAS_TOKEN.of(options),
+        "token": storage.ACCESS_TOKEN.of(options),
+        "tenant_id": storage.TENANT_ID.of(options),
+        "client_id": storage.CLIENT_ID.of(options),
+        "client_secret": storage.CLIENT_SECRET.of(options),
+        "endpoint": endpoint,
+        "skip_signature": storage.ANONYMOUS.of(options) or None,
+    }
+    return {name: value for name, value in config.items() if value is not None}, endpoint

@@ -1,0 +1,98 @@
+"""Tells the faults of object stores apart: throttling, rights, credentials, a missing bucket, no connection."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hudi_hive.errors import (
+    BucketNotFoundError,
+    StorageError,
+    StoreAccessDeniedError,
+    StoreCredentialsError,
+    StoreThrottledError,
+    StoreUnreachableError,
+)
+from hudi_hive.storage.stores.retry import TransientFault
+
+_STATUS: Final = re.compile(r"status code: (\d{3})")
+_CODE: Final = re.compile(r"<Code>([A-Za-z0-9]+)</Code>|\"code\"\s*:\s*\"([A-Za-z]+)\"")
+
+_THROTTLED: Final = frozenset(
+    {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "ServerBusy"}
+)
+_PASSING: Final = frozenset({"RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError"})
+_CREDENTIALS: Final = {
+    "ExpiredToken": "the session token has expired: get a new one",
+    "ExpiredTokenException": "the session token has expired: get a new one",
+    "TokenRefreshRequired": "the session token has expired: get a new one",
+    "InvalidToken": "the session token is not valid: get a new one",
+    "InvalidAccessKeyId": "the store does not know the access key: check it",
+    "SignatureDoesNotMatch": "the secret key does not fit the access key: check it",
+    "AuthenticationFailed": "the account key or SAS token is not valid, or has expired: get a new one",
+    "RequestTimeTooSkewed": "this machine's clock differs from the store's: set it",
+}
+_NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound", "FilesystemNotFound"})
+_NO_CREDENTIALS: Final = re.compile(
+    r"missing access key|no credentials|instance credentials|169\.254\.|metadata\.google", re.I
+)
+_LONGEST_TEXT: Final = 300
+
+
+def error_code(error: BaseException) -> str:
+    """The store's own code of an error, such as ``NoSuchKey``; empty if it gave none."""
+    match = _CODE.search(str(error))
+    return "" if match is None else match[1] or match[2]
+
+
+def http_status(error: BaseException) -> int:
+    """The HTTP status of an answer; 0 if there was none."""
+    match = _STATUS.search(str(error))
+    return 0 if match is None else int(match[1])
+
+
+def store_error(error: BaseException, uri: str) -> StorageError | TransientFault:
+    """The error that says what an object store's answer means.
+
+    Args:
+        error: what ``obstore`` raised, other than for files that are there or are not.
+        uri: the path of the request.
+
+    Returns:
+        an error for the caller, or a fault that may pass.
+    """
+    code, status = error_code(error), http_status(error)
+    if code in _NO_BUCKET:
+        return BucketNotFoundError("there is no such bucket", path=uri, remedy="create it, or mend its name")
+    if code in _CREDENTIALS:
+        return StoreCredentialsError(f"the store refused the credentials ({code})", path=uri, remedy=_CREDENTIALS[code])
+    if code in _THROTTLED or status in (429, 503):
+        said = f"the store answered too often that there are too many requests ({code or status})"
+        return TransientFault(StoreThrottledError(said, path=uri, remedy="send fewer requests, or try again later"))
+    if status == 401:
+        return StoreCredentialsError(
+            f"the store refused the credentials ({code or status})", path=uri, remedy="check them, or get new ones"
+        )
+    if status == 403:
+        return StoreAccessDeniedError(
+            f"access denied ({code or status})", path=uri, remedy="give these credentials the right to do this"
+        )
+    text = _first_line(error)
+    if code in _PASSING or status >= 500 or status == 408:
+        failed = f"the store failed ({code or status}): {text}"
+        return TransientFault(StoreUnreachableError(failed, path=uri, remedy="try again later"))
+    if status:
+        return StorageError(f"the store refused the request ({code or status}): {text}", path=uri)
+    if _NO_CREDENTIALS.search(str(error)):
+        return StoreCredentialsError(
+            "no credentials for the store",
+            path=uri,
+            remedy="give them as storage_options, in the environment or in a profile, or say anonymous=True",
+        )
+    return TransientFault(
+        StoreUnreachableError(f"no answer from the store: {text}", path=uri, remedy="try again later")
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0][:_LONGEST_TEXT]
