@@ -16,14 +16,14 @@ from hudi_hive.storage.hadoop_paths import (
     split_paths,
 )
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import LISTING_SCHEMA, FileKind, FileStatus
+from hudi_hive.storage.stores import LISTING_SCHEMA, PathKind, PathStatus
 
 __all__ = [
     "LISTING_SCHEMA",
     "ExpandedPath",
-    "FileKind",
-    "FileStatus",
     "HadoopPath",
+    "PathKind",
+    "PathStatus",
     "Storage",
     "Stores",
     "compile_glob",

@@ -16,7 +16,7 @@ from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import FileKind, FileStatus
+from hudi_hive.storage.stores import PathKind, PathStatus
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
 _GLOB_CHARACTERS = frozenset("*?[{")
@@ -222,7 +222,7 @@ def expand(texts: Iterable[str], stores: Stores) -> list[ExpandedPath]:
     for group in plain.values():
         statuses = stores.of(group[0][1]).statuses([path.key for _, path, _ in group])
         for (index, path, text), status in zip(group, statuses, strict=True):
-            if status.kind is FileKind.MISSING:
+            if status.kind is PathKind.MISSING:
                 raise PathNotFoundError("input path does not exist", path=text)
             results[index] = [_expanded_path(path, status)]
     unique: dict[tuple[str, str], ExpandedPath] = {}
@@ -232,8 +232,8 @@ def expand(texts: Iterable[str], stores: Stores) -> list[ExpandedPath]:
     return list(unique.values())
 
 
-def _expanded_path(path: HadoopPath, status: FileStatus, hidden: bool = False) -> ExpandedPath:
-    if status.kind is FileKind.FOLDER:
+def _expanded_path(path: HadoopPath, status: PathStatus, hidden: bool = False) -> ExpandedPath:
+    if status.kind is PathKind.FOLDER:
         return ExpandedPath(path, True, hidden)
     return ExpandedPath(path, False, hidden, status.size, status.mtime_ms or 0)
 
@@ -272,7 +272,7 @@ def _expand_pattern(pattern: str, stores: Stores) -> list[ExpandedPath]:
     return [
         _expanded_path(path, status, folder.hidden)
         for folder, path, status in zip(folders, paths, statuses, strict=True)
-        if status.kind is not FileKind.MISSING
+        if status.kind is not PathKind.MISSING
     ]
 
 

@@ -15,20 +15,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
-from hudi_hive.storage.stores import MISSING, FileKind, FileStatus
+from hudi_hive.storage.stores import MISSING, PathKind, PathStatus
 
 _THREADS: Final = 8
 _NOT_FLUSHED: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
 
-def status(full: str) -> FileStatus:
+def status(full: str) -> PathStatus:
     """What a path names, links followed."""
     try:
         entry = os.stat(full)
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
-    kind = FileKind.FOLDER if stat.S_ISDIR(entry.st_mode) else FileKind.FILE
-    return FileStatus(kind, entry.st_size if kind is FileKind.FILE else 0, entry.st_mtime_ns // 1_000_000)
+    kind = PathKind.FOLDER if stat.S_ISDIR(entry.st_mode) else PathKind.FILE
+    return PathStatus(kind, entry.st_size if kind is PathKind.FILE else 0, entry.st_mtime_ns // 1_000_000)
 
 
 def make_folders(folder: str) -> None:

@@ -25,7 +25,7 @@ from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info, without_secrets
-from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileKind, FileStatus
+from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, PathKind, PathStatus
 
 _STATS: Final = 32
 """Paths of a remote store whose status is asked at the same time."""
@@ -232,11 +232,11 @@ class Storage:
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder exists."""
-        return self.status(path).kind is not FileKind.MISSING
+        return self.status(path).kind is not PathKind.MISSING
 
     def is_dir(self, path: str = "") -> bool:
         """Whether a folder exists."""
-        return self.status(path).kind is FileKind.FOLDER
+        return self.status(path).kind is PathKind.FOLDER
 
     def size(self, path: str) -> int:
         """Size of a file in bytes.
@@ -245,18 +245,18 @@ class Storage:
             PathNotFoundError: it does not exist.
         """
         status = self.status(path)
-        if status.kind is not FileKind.FILE:
+        if status.kind is not PathKind.FILE:
             raise PathNotFoundError("no such file", path=self.uri(path))
         return status.size
 
-    def status(self, path: str = "") -> FileStatus:
+    def status(self, path: str = "") -> PathStatus:
         """What a path names, its size and when it was written."""
         self.counters.add("exists")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
             return local_files.status(full) if self._store is None else self._store.status(full)
 
-    def statuses(self, paths: Sequence[str]) -> Sequence[FileStatus]:
+    def statuses(self, paths: Sequence[str]) -> Sequence[PathStatus]:
         """What each of some paths names; a remote store is asked for several at the same time."""
         if self._store is None or len(paths) < 2:
             return [self.status(path) for path in paths]

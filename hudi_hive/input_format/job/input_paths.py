@@ -26,7 +26,7 @@ from hudi_hive.input_format.job.job_conf import check_job, job_value
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import jobs, read, write
-from hudi_hive.storage import ExpandedPath, FileKind, HadoopPath, Stores, expand
+from hudi_hive.storage import ExpandedPath, HadoopPath, PathKind, Stores, expand
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"
@@ -238,7 +238,7 @@ def _find_bases(paths: list[ExpandedPath], stores: Stores) -> list[str | None]:
             storage = stores.of(next(iter(folders.values())))
             statuses = storage.statuses([f"{key}/{_HOODIE}".lstrip("/") for key in folders])
             for key, status in zip(folders, statuses, strict=True):
-                holds[store, key] = status.kind is FileKind.FOLDER
+                holds[store, key] = status.kind is PathKind.FOLDER
         following: list[int] = []
         for index in open_indexes:
             key = current[index]

@@ -1,7 +1,7 @@
 """The stores behind :class:`~hudi_hive.storage.Storage`, all of one interface, :class:`FileStore`."""
 
 from hudi_hive.storage.stores.arrow_store import ArrowStore
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileKind, FileStatus, FileStore
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileStore, PathKind, PathStatus
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store, storage_options
 
 __all__ = [
@@ -9,9 +9,9 @@ __all__ = [
     "MISSING",
     "OBJECT_SCHEMES",
     "ArrowStore",
-    "FileKind",
-    "FileStatus",
     "FileStore",
+    "PathKind",
+    "PathStatus",
     "hdfs_store",
     "object_store",
     "storage_options",

@@ -7,7 +7,7 @@ import posixpath
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileKind, FileStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 
 
 class ArrowStore:
@@ -37,14 +37,14 @@ class ArrowStore:
             schema=LISTING_SCHEMA,
         )
 
-    def status(self, path: str) -> FileStatus:
+    def status(self, path: str) -> PathStatus:
         """What a path names."""
         info = self._filesystem.get_file_info(path)
         if info.type == pafs.FileType.NotFound:
             return MISSING
         mtime_ms = None if info.mtime_ns is None else info.mtime_ns // 1_000_000
-        kind = FileKind.FOLDER if info.type == pafs.FileType.Directory else FileKind.FILE
-        return FileStatus(kind, int(info.size or 0), mtime_ms)
+        kind = PathKind.FOLDER if info.type == pafs.FileType.Directory else PathKind.FILE
+        return PathStatus(kind, int(info.size or 0), mtime_ms)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a file or a part of it."""

@@ -15,7 +15,7 @@ LISTING_SCHEMA: Final = pa.schema(
 folders), milliseconds since the epoch."""
 
 
-class FileKind(enum.Enum):
+class PathKind(enum.Enum):
     """What a path names."""
 
     FILE = "file"
@@ -24,7 +24,7 @@ class FileKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FileStatus:
+class PathStatus:
     """What a store says of a path.
 
     Attributes:
@@ -33,12 +33,12 @@ class FileStatus:
         mtime_ms: when a file was written, milliseconds since the epoch; None if the store does not say.
     """
 
-    kind: FileKind
+    kind: PathKind
     size: int = 0
     mtime_ms: int | None = None
 
 
-MISSING: Final = FileStatus(FileKind.MISSING)
+MISSING: Final = PathStatus(PathKind.MISSING)
 """The status of a path that names nothing."""
 
 
@@ -64,7 +64,7 @@ class FileStore(Protocol):
             FileNotFoundError: there is no such folder; where folders are only beginnings of names: no file in it.
         """
 
-    def status(self, path: str) -> FileStatus:
+    def status(self, path: str) -> PathStatus:
         """What a path names."""
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:

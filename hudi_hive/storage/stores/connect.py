@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
+from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, OptionSet, as_texts, storage
 from hudi_hive.redaction import redact, secret_values
 from hudi_hive.storage.stores.hdfs import HdfsStore
@@ -35,7 +36,6 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 """Schemes of object stores, and the kind of each."""
 
 _HADOOP: Final = ("fs.", "hadoop.", "dfs.", "io.", "ipc.")
-_HUDI: Final = "hoodie."
 _NAMES: Final = OptionSet("storage", Face.STORAGE)
 _UPLOAD_RETRIES: Final = 30
 _stores: dict[tuple[object, ...], ObjectStore | HdfsStore] = {}
@@ -49,7 +49,9 @@ def storage_options(options: Mapping[str, Any]) -> dict[str, str]:
         InvalidOptionError: an unknown name, or a value that does not fit.
     """
     texts = as_texts({name: value for name, value in options.items() if value is not None})
-    kept = {name: text for name, text in texts.items() if name in _NAMES or not name.startswith((*_HADOOP, _HUDI))}
+    kept = {
+        name: text for name, text in texts.items() if name in _NAMES or not name.startswith((*_HADOOP, HOODIE_PREFIX))
+    }
     _NAMES.check(kept)
     return kept
 

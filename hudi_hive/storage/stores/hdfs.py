@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_hive.errors import MissingDependencyError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileKind, FileStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ class HdfsStore:
             schema=LISTING_SCHEMA,
         )
 
-    def status(self, path: str) -> FileStatus:
+    def status(self, path: str) -> PathStatus:
         """What a path names."""
         try:
             info = self._client.get_file_info(path or "/")
         except FileNotFoundError:
             return MISSING
         if info.isdir:
-            return FileStatus(FileKind.FOLDER, 0, info.modification_time)
-        return FileStatus(FileKind.FILE, info.length, info.modification_time)
+            return PathStatus(PathKind.FOLDER, 0, info.modification_time)
+        return PathStatus(PathKind.FILE, info.length, info.modification_time)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a file or a part of it."""
@@ -89,7 +89,7 @@ class HdfsStore:
 
     def create(self, path: str, data: bytes) -> None:
         """Create a file: the name node gives its name to one of several that are complete."""
-        if self.status(path).kind is not FileKind.MISSING:
+        if self.status(path).kind is not PathKind.MISSING:
             raise FileExistsError(path)
         self._publish(path, data, overwrite=False)
 

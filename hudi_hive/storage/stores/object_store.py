@@ -14,7 +14,7 @@ import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileKind, FileStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 from hudi_hive.storage.stores.object_faults import error_code, http_status, store_error
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, UploadFile
 from hudi_hive.storage.stores.retry import RetryPolicy
@@ -112,7 +112,7 @@ class ObjectStore:
         )
         return pa.concat_tables([files, folders])
 
-    def status(self, path: str) -> FileStatus:
+    def status(self, path: str) -> PathStatus:
         """What a path names: a range of one byte, and only where there is no such object a listing."""
         key = self._key(path)
         if key:
@@ -121,12 +121,12 @@ class ObjectStore:
             except FileNotFoundError:
                 pass
             else:
-                return FileStatus(FileKind.FILE, result["size"], _milliseconds(result))
+                return PathStatus(PathKind.FILE, result["size"], _milliseconds(result))
         try:
             self.list_folder(path, recursive=False)
         except FileNotFoundError:
             return MISSING
-        return FileStatus(FileKind.FOLDER)
+        return PathStatus(PathKind.FOLDER)
 
     def _first_byte(self, key: str) -> Any:  # noqa: ANN401 - obstore's ObjectMeta
         # Unlike HEAD's, the answer to a refused GET says why it was refused.

@@ -89,18 +89,6 @@ class RangeFile:
         """Bytes of the file."""
         return self._size
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def writable(self) -> bool:
-        """False."""
-        return False
-
     def flush(self) -> None:
         """Nothing."""
 
@@ -169,18 +157,6 @@ class UploadFile:
 
     def flush(self) -> None:
         """Nothing: the file appears when it is closed."""
-
-    def readable(self) -> bool:
-        """False."""
-        return False
-
-    def seekable(self) -> bool:
-        """False."""
-        return False
-
-    def writable(self) -> bool:
-        """True."""
-        return True
 
     def close(self) -> None:
         """Write the rest; the file is there then."""
