@@ -15,7 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
-from hudi_hive.storage.stores import MISSING, PathKind, PathStatus
+import pyarrow as pa
+
+from hudi_hive.errors import StorageError
+from hudi_hive.storage.stores import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 
 _THREADS: Final = 8
 _NOT_FLUSHED: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
@@ -29,6 +32,36 @@ def status(full: str) -> PathStatus:
         return MISSING
     kind = PathKind.FOLDER if stat.S_ISDIR(entry.st_mode) else PathKind.FILE
     return PathStatus(kind, entry.st_size if kind is PathKind.FILE else 0, entry.st_mtime_ns // 1_000_000)
+
+
+def listing(paths: list[str], sizes: list[int], mtimes: list[int], dirs: list[bool]) -> pa.Table:
+    """A listing of local files, without those whose names are not UTF-8.
+
+    Raises:
+        StorageError: a folder has such a name.
+    """
+    try:
+        names = pa.array(paths, pa.string())
+    except UnicodeEncodeError:
+        odd = [number for number, path in enumerate(paths) if not _is_utf8(path)]
+        for number in odd:
+            if dirs[number]:
+                raise StorageError("a folder's name is not UTF-8", path=ascii(paths[number])) from None
+        # No file of a table has such a name: it is none that anybody asks for.
+        keep = sorted(set(range(len(paths))) - set(odd))
+        return listing(*([column[n] for n in keep] for column in (paths, sizes, mtimes, dirs)))  # type: ignore[arg-type]
+    return pa.table(
+        [names, pa.array(sizes, pa.int64()), pa.array(mtimes, pa.int64()), pa.array(dirs, pa.bool_())],
+        schema=LISTING_SCHEMA,
+    )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def make_folders(folder: str) -> None:

@@ -228,7 +228,7 @@ class Storage:
             except FileNotFoundError:
                 if not missing_ok and folder == full:
                     raise
-        return _listing(paths, sizes, mtimes, dirs)
+        return local_files.listing(paths, sizes, mtimes, dirs)
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder exists."""
@@ -465,31 +465,6 @@ class Storage:
         except PathNotFoundError:
             if not missing_ok:
                 raise
-
-
-def _listing(paths: list[str], sizes: list[int], mtimes: list[int], dirs: list[bool]) -> pa.Table:
-    try:
-        names = pa.array(paths, pa.string())
-    except UnicodeEncodeError:
-        odd = [number for number, path in enumerate(paths) if not _is_utf8(path)]
-        for number in odd:
-            if dirs[number]:
-                raise StorageError("a folder's name is not UTF-8", path=ascii(paths[number])) from None
-        # No file of a table has such a name: it is none that anybody asks for.
-        keep = sorted(set(range(len(paths))) - set(odd))
-        return _listing(*([column[n] for n in keep] for column in (paths, sizes, mtimes, dirs)))  # type: ignore[arg-type]
-    return pa.table(
-        [names, pa.array(sizes, pa.int64()), pa.array(mtimes, pa.int64()), pa.array(dirs, pa.bool_())],
-        schema=LISTING_SCHEMA,
-    )
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @contextmanager

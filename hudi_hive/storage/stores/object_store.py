@@ -146,13 +146,13 @@ class ObjectStore:
             return self._run(path, lambda _: bytes(obstore.get(self._client, key).bytes()))
         if length == 0:
             return b""
-        wanted: Any = {"offset": offset} if length is None else (offset, offset + length)
-        return self._run(path, lambda _: self._range(key, wanted)[0])
+        byte_range: Any = {"offset": offset} if length is None else (offset, offset + length)
+        return self._run(path, lambda _: self._range(key, byte_range)[0])
 
-    def _range(self, key: str, wanted: Any) -> tuple[bytes, int, int]:  # noqa: ANN401 - obstore's range
+    def _range(self, key: str, byte_range: Any) -> tuple[bytes, int, int]:  # noqa: ANN401 - obstore's range
         """Bytes of a range, where they begin, and the size of the file."""
         try:
-            result = obstore.get(self._client, key, options={"range": wanted})
+            result = obstore.get(self._client, key, options={"range": byte_range})
             return bytes(result.bytes()), result.range[0], result.meta["size"]
         except obstore.exceptions.BaseError as error:
             if _is_empty(error):
@@ -176,8 +176,8 @@ class ObjectStore:
         key = self._key(path)
         if size is not None and size <= _WHOLE_BYTES:
             return pa.BufferReader(self.read(path))
-        wanted: Any = (0, _WHOLE_BYTES) if size is None else {"suffix": _FOOTER_BYTES}
-        data, start, total = self._run(path, lambda _: self._range(key, wanted))
+        byte_range: Any = (0, _WHOLE_BYTES) if size is None else {"suffix": _FOOTER_BYTES}
+        data, start, total = self._run(path, lambda _: self._range(key, byte_range))
         if len(data) == total:
             return pa.BufferReader(data)
         file = RangeFile(total, lambda ranges: self._ranges(path, ranges))

@@ -11,7 +11,7 @@ import pyarrow as pa
 READ_AHEAD_BYTES: Final = 1 << 20
 """Bytes that a read of fewer fetches."""
 
-_KEPT_BYTES: Final = 64 << 20
+_CACHED_BYTES: Final = 64 << 20
 """Fetched bytes of a file that are kept."""
 
 FetchRanges = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
@@ -37,7 +37,7 @@ class RangeFile:
 
     def add(self, start: int, data: bytes) -> None:
         """Keep bytes that were fetched."""
-        if self._bytes > _KEPT_BYTES:
+        if self._bytes > _CACHED_BYTES:
             self._starts, self._parts, self._bytes = [], [], 0
         place = bisect_right(self._starts, start)
         self._starts.insert(place, start)
@@ -46,12 +46,12 @@ class RangeFile:
 
     def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Fetch ranges (start, end), those that are not kept yet, at the same time."""
-        missing = [(start, end) for start, end in ranges if end > start and self._kept(start, end) is None]
+        missing = [(start, end) for start, end in ranges if end > start and self._cached(start, end) is None]
         if missing:
             for (start, _), data in zip(missing, self._fetch(missing), strict=True):
                 self.add(start, data)
 
-    def _kept(self, start: int, end: int) -> memoryview | None:
+    def _cached(self, start: int, end: int) -> memoryview | None:
         place = bisect_right(self._starts, start) - 1
         while place >= 0:
             offset = start - self._starts[place]
@@ -67,11 +67,11 @@ class RangeFile:
         end = self._size if length < 0 else min(start + length, self._size)
         if end <= start:
             return b""
-        part = self._kept(start, end)
+        part = self._cached(start, end)
         if part is None:
             fetched_end = min(max(end, start + READ_AHEAD_BYTES), self._size)
             self.add(start, self._fetch([(start, fetched_end)])[0])
-            part = self._kept(start, end)
+            part = self._cached(start, end)
             assert part is not None
         self._position = end
         return part
