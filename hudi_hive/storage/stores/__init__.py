@@ -1,4 +1,4 @@
-"""The stores behind ``Storage``, of one interface: object stores, HDFS, fsspec; their options, retries and faults."""
+"""The stores behind Storage, of one interface: object stores, HDFS, fsspec; their options, retries and faults."""
 
 from hudi_hive.storage.stores.arrow_store import ArrowStore
 from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileStore, PathKind, PathStatus
