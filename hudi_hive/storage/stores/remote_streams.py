@@ -98,7 +98,7 @@ class RangeFile:
         self._starts, self._parts = [], []
 
 
-class RangeStream(pa.PythonFile):  # type: ignore[misc]
+class RangeStream(pa.PythonFile):
     """An Arrow stream over a :class:`RangeFile`, which is its handle."""
 
     def __init__(self, file: RangeFile, mode: str) -> None:
