@@ -21,6 +21,7 @@ from tests.support.options.read_cases import (
     of_any_stream,
 )
 from tests.support.options.service_cases import FILE_LOCK, LOCK_CASES, SERVICE_CASES, waited
+from tests.support.options.storage_cases import STORAGE_CASES, s3_client
 from tests.support.options.sync_cases import METASTORE_CASES, ONCE, SYNC_CASES, TO_SYNC, of_client
 from tests.support.options.write_cases import WRITE_CASES, one_batch, put, rows
 
@@ -33,6 +34,7 @@ _CASES = (
     *JOB_CASES,
     *SYNC_CASES,
     *METASTORE_CASES,
+    *STORAGE_CASES,
 )
 CASES = {(case.option.name, case.face): case for case in _CASES}
 _CLASSES = ("SparkSizeBasedClusteringPlanStrategy", "SparkSortAndSizeExecutionStrategy", "HiveSyncTool")
@@ -48,6 +50,7 @@ ANY = {
     Face.INPUT_FORMAT: (of_any_job, {}),
     Face.SYNC: (ONCE, TO_SYNC),
     Face.METASTORE: (of_client, _TLS),
+    Face.STORAGE: (s3_client, {}),
 }
 """What is done at each face with options that are to change nothing, or are refused."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
+from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError, StoreCredentialsError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, OptionSet, as_texts, storage
 from hudi_hive.redaction import redact, secret_values
@@ -156,7 +156,8 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
     if storage.ANONYMOUS.of(options):
         config["skip_signature"] = True
     elif role is not None or profile is not None or (key is None and _has_profile()):
-        config["credential_provider"] = _boto3_provider(options, profile, role, region)
+        if (provider := _boto3_provider(options, profile, role, region)) is not None:
+            config["credential_provider"] = provider
     elif key is not None:
         config |= {"access_key_id": key, "secret_access_key": secret}
         if token := storage.SESSION_TOKEN.of(options):
@@ -177,18 +178,31 @@ def _has_profile() -> bool:
 def _boto3_provider(options: Mapping[str, str], profile: str | None, role: str | None, region: str | None) -> Any:  # noqa: ANN401
     try:
         import boto3
+        import botocore.exceptions
         from obstore.auth.boto3 import Boto3CredentialProvider, StsCredentialProvider
     except ImportError as error:
         raise MissingDependencyError(
             "AWS profiles and roles need boto3", remedy="pip install 'hudi_hive[aws]'"
         ) from error
-    session = boto3.Session(
-        aws_access_key_id=storage.ACCESS_KEY.of(options),
-        aws_secret_access_key=storage.SECRET_KEY.of(options),
-        aws_session_token=storage.SESSION_TOKEN.of(options),
-        profile_name=profile,
-        region_name=region,
-    )
+    try:
+        session = boto3.Session(
+            aws_access_key_id=storage.ACCESS_KEY.of(options),
+            aws_secret_access_key=storage.SECRET_KEY.of(options),
+            aws_session_token=storage.SESSION_TOKEN.of(options),
+            profile_name=profile,
+            region_name=region,
+        )
+        if session.get_credentials() is None:
+            if role is None and profile is None:
+                return None
+            raise StoreCredentialsError(
+                f"there are no AWS credentials for the {'profile' if role is None else 'role'}",
+                remedy="give access_key and secret_key, or a profile that has them",
+            )
+    except botocore.exceptions.BotoCoreError as error:
+        raise StoreCredentialsError(
+            f"AWS credentials cannot be had: {error}", remedy="mend the profile, or give access_key and secret_key"
+        ) from None
     if role is None:
         return Boto3CredentialProvider(session)
     arguments = {"RoleArn": role, "RoleSessionName": storage.ROLE_SESSION.of(options)}
