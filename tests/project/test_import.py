@@ -7,7 +7,7 @@ import sys
 
 from tests.support.fixture_tables import unzip_fixture
 
-ENGINES = ("pyspark", "duckdb", "pandas", "pyarrow", "fsspec", "thrift", "rich", "polars", "hudi")
+ENGINES = ("pyspark", "duckdb", "pandas", "pyarrow", "fsspec", "thrift", "rich", "polars", "hudi", "obstore", "boto3")
 
 
 def _run(code: str) -> str:
@@ -20,7 +20,7 @@ def test_import_loads_no_engine():
 
 
 def test_table_api_loads_no_sql_engine():
-    code = "import sys; from hudi_hive import HudiTable; print([m for m in ('pyspark','duckdb','pandas','thrift') if m in sys.modules])"  # noqa: E501
+    code = "import sys; from hudi_hive import HudiTable; print([m for m in ('pyspark','duckdb','pandas','thrift','obstore','hdfs_native','boto3') if m in sys.modules])"  # noqa: E501
     assert _run(code).strip() == "[]"
 
 
@@ -30,10 +30,9 @@ def test_sync_and_writers_load_no_pandas():
     assert _run(code).strip() == "False"
 
 
-def test_import_time_budget():
-    """CPU time of the import alone, best of three: the promise is 0.5 s, typical is a few milliseconds."""
-    code = "import time; a = time.process_time(); import hudi_hive; print(time.process_time() - a)"
-    assert min(float(_run(code)) for _ in range(3)) < 0.5
+def test_import_of_the_package_loads_a_handful_of_its_modules():
+    code = "import sys, hudi_hive; print(sum(name.startswith('hudi_hive') for name in sys.modules))"
+    assert int(_run(code)) <= 10
 
 
 def test_public_names_resolve():

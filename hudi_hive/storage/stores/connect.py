@@ -9,17 +9,16 @@ import os
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError, StoreCredentialsError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, OptionSet, as_texts, storage
 from hudi_hive.redaction import redact, secret_values
-from hudi_hive.storage.stores.hdfs import HdfsStore
-from hudi_hive.storage.stores.object_store import ObjectStore
-from hudi_hive.storage.stores.retry import RetryPolicy
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from hudi_hive.storage.stores.hdfs import HdfsStore
+    from hudi_hive.storage.stores.object_store import ObjectStore
 
 S3, GCS, AZURE = "s3", "gs", "abfs"
 OBJECT_SCHEMES: Final[Mapping[str, str]] = {
@@ -38,7 +37,8 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 _HADOOP: Final = ("fs.", "hadoop.", "dfs.", "io.", "ipc.")
 _NAMES: Final = OptionSet("storage", Face.STORAGE)
 _UPLOAD_RETRIES: Final = 30
-_stores: dict[tuple[object, ...], ObjectStore | HdfsStore] = {}
+_object_stores: Final[dict[tuple[object, ...], ObjectStore]] = {}
+_hdfs_stores: Final[dict[tuple[object, ...], HdfsStore]] = {}
 _guard: Final = threading.Lock()
 
 
@@ -73,10 +73,9 @@ def object_store(kind: str, bucket: str, account: str, prefix: str, options: Map
     texts = storage_options(options)
     identity = (kind, bucket, account, prefix, tuple(sorted(texts.items())), _environment(kind), os.getpid())
     with _guard:
-        store = _stores.get(identity)
+        store = _object_stores.get(identity)
         if store is None:
-            store = _stores[identity] = _make(kind, bucket, account, prefix, texts)
-    assert isinstance(store, ObjectStore)
+            store = _object_stores[identity] = _make(kind, bucket, account, prefix, texts)
     return store
 
 
@@ -86,11 +85,12 @@ def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
     configuration = {name: text for name, text in texts.items() if name.startswith(_HADOOP)}
     storage_options({name: text for name, text in options.items() if name not in ("user", *configuration)})
     identity = (url, tuple(sorted(texts.items())), os.getpid())
+    from hudi_hive.storage.stores.hdfs import HdfsStore  # few tables are on HDFS
+
     with _guard:
-        store = _stores.get(identity)
+        store = _hdfs_stores.get(identity)
         if store is None:
-            store = _stores[identity] = HdfsStore(url, configuration)
-    assert isinstance(store, HdfsStore)
+            store = _hdfs_stores[identity] = HdfsStore(url, configuration)
     return store
 
 
@@ -100,7 +100,10 @@ def _environment(kind: str) -> tuple[tuple[str, str], ...]:
 
 
 def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[str, str]) -> ObjectStore:
-    import obstore.store
+    import obstore.store  # loaded only now: tables on the local disk do without
+
+    from hudi_hive.storage.stores.object_store import ObjectStore
+    from hudi_hive.storage.stores.retry import RetryPolicy
 
     client: dict[str, Any] = {
         "timeout": timedelta(seconds=storage.REQUEST_TIMEOUT.of(options)),
