@@ -14,6 +14,8 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from integration.support.spark_options import JAVA_OPTIONS
+from integration.support.stores.proxy import StoreProxy
+from integration.support.stores.s3 import S3Server
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
@@ -51,6 +53,20 @@ def metastore_server(embedded_metastore: EmbeddedMetastore) -> Iterator[Embedded
     """The embedded metastore for one file, which leaves nothing in it."""
     with HiveMetastore(embedded_metastore.uri) as client, removing_new_tables(client):
         yield embedded_metastore
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server; ``s3.folder()`` gives a URI of its own to each test, ``s3.options()`` the storage options."""
+    with S3Server() as running:
+        yield running
+
+
+@pytest.fixture
+def s3_proxy(s3: S3Server) -> Iterator[StoreProxy]:
+    """A proxy in front of the S3 server: ``s3.options(s3_proxy.port)`` goes through it."""
+    with StoreProxy(s3.port) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

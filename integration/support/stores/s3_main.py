@@ -1,0 +1,55 @@
+"""The process of an S3 server of tests: moto, whose conditional puts are made atomic.
+
+Prints its port, and ends when its standard input does, as it does with the process that started it.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import make_server
+
+_READING = ("GET", "HEAD")
+
+
+class AtomicPuts:
+    """A WSGI application whose changes go through one by one: moto looks whether an object is there, then puts it."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+        self._application = application
+        self._one_by_one = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request."""
+        if environ["REQUEST_METHOD"] in _READING:
+            return self._application(environ, start_response)
+        if "CONTENT_LENGTH" in environ:  # its body first: a slow sender holds up nobody
+            length = int(environ["CONTENT_LENGTH"] or 0)
+            environ["wsgi.input"] = io.BytesIO(environ["wsgi.input"].read(length))
+        with self._one_by_one:
+            return self._application(environ, start_response)
+
+
+class _QuietHandler(MotoRequestHandler):
+    def log(self, type: str, message: str, *args: object) -> None:
+        """Requests are not logged."""
+
+
+def main() -> None:
+    """Serve until the standard input ends."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    application = AtomicPuts(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_QuietHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.server_port, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
