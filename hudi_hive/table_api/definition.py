@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any, TypedDict
 
 
 class TableFields(TypedDict, total=False):
     """Names and types of the fields of :class:`hudi_hive.table.TableDefinition`, which says what each is."""
 
-    name: Required[str]
+    name: str
     table_type: str
     version: int
     record_keys: Sequence[str]

@@ -18,6 +18,7 @@ from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
 from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import Moment
+from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig, TableDefinition, create_table
 from hudi_hive.table_api.definition import TableFields
 from hudi_hive.table_api.moment import at_once
@@ -69,6 +70,7 @@ class HudiTable(WritableTable, MaintainedTable):
         definition: TableDefinition | None = None,
         *,
         storage_options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         **fields: Unpack[TableFields],
     ) -> HudiTable:
         """Make an empty table: ``HudiTable.create(path, name="rides", record_keys=["id"], partition_fields=["city"])``.
@@ -77,11 +79,14 @@ class HudiTable(WritableTable, MaintainedTable):
             path: the base path: a local path or a URI.
             definition: what the table is.
             storage_options: arguments of the file system.
+            options: write options; those of the lock (``hoodie.write.lock.provider`` …) are needed on stores that
+                cannot create files atomically.
             fields: the fields of :class:`~hudi_hive.table.TableDefinition` by name, in place of ``definition``:
                 ``name``, ``table_type``, ``version``, ``record_keys``, ``partition_fields``, ``ordering_fields`` …
 
         Raises:
             TableExistsError: there is a table already.
+            LockError: the store cannot create files atomically, and no lock provider is set.
             InvalidOptionError: a value that no table can have, or both ``definition`` and ``fields``.
             UnknownColumnError: the schema lacks a key, partition or ordering column.
         """
@@ -92,8 +97,15 @@ class HudiTable(WritableTable, MaintainedTable):
             )
         if definition is None:
             definition = TableDefinition(**fields)
+        storage = Storage(path, storage_options)
+        lock = None
+        if not storage.creates_atomically:
+            from hudi_hive.metastore.transactions import MetastoreLock
+            from hudi_hive.write.coordination import table_lock
+
+            lock = table_lock(options or {}, storage, metastore=MetastoreLock.connect)
         # Nothing is read anew: once the table is there this does not fail.
-        client = create_table(path, definition, storage_options=storage_options)
+        client = create_table(path, definition, storage=storage, lock=lock)
         return cls(MetaClient(client.storage, client.config, MetadataListing()))
 
     def refresh(self) -> HudiTable:

@@ -105,12 +105,17 @@ def _schema(path: str | None) -> str | None:
         "--property", "properties", multiple=True, metavar="K=V", help="A further table property (repeatable)."
     ),
 )
+@click.option("--conf", multiple=True, metavar="K=V", help="One of Hudi's write options: the lock's (repeatable).")
 @storage_options
 @with_output
-def create(path: str, definition: TableDefinition, storage_option: tuple[str, ...], output: Output) -> None:
+def create(
+    path: str, definition: TableDefinition, conf: tuple[str, ...], storage_option: tuple[str, ...], output: Output
+) -> None:
     """Make an empty table at PATH. Versions: 6 for Hudi 0.x, 8 for 1.0 and later, 9 for 1.1 alone."""
-    from hudi_hive.table import create_table
+    from hudi_hive.table_api import HudiTable
 
-    client = create_table(path, definition, storage_options=pairs(storage_option, "--storage-option"))
-    config = client.config
-    output.pairs("table", {"path": client.base_path, "type": config.table_type, "version": config.version})
+    storage = pairs(storage_option, "--storage-option")
+    options = pairs(conf, "--conf")
+    table = HudiTable.create(path, definition, storage_options=storage, options=options)
+    config = table.client.config
+    output.pairs("table", {"path": table.path, "type": config.table_type, "version": config.version})

@@ -48,6 +48,7 @@ from hudi_hive.spark.write.tasks import (
     WriteFileGroups,
     WriteNewFileGroups,
 )
+from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.core import create_table
@@ -151,7 +152,11 @@ def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
     config = WriteConfig.of(options)
     if config.operation in (Operation.DELETE, Operation.DELETE_PARTITION):
         raise TableNotFoundError("there is no table to delete from", path=base, remedy="give the table's base path")
-    return create_table(base, config.table_definition())
+    storage = Storage(base)
+    # Elsewhere the store itself lets only one of several create the table.
+    locked = not storage.creates_atomically
+    lock = table_lock(options, storage, metastore=MetastoreLock.connect) if locked else None
+    return create_table(base, config.table_definition(), storage=storage, lock=lock)
 
 
 class SparkWriter(Writer[DataFrame]):

@@ -9,10 +9,18 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    LockError,
+    PathExistsError,
+    SchemaError,
+    TableExistsError,
+    UnknownColumnError,
+)
 from hudi_hive.names import (
     HOODIE_ARCHIVELOG_FOLDER,
     HOODIE_DATABASE_NAME,
@@ -168,6 +176,7 @@ def create_table(
     *,
     storage_options: Mapping[str, Any] | None = None,
     storage: Storage | None = None,
+    lock: AbstractContextManager[object] | None = None,
 ) -> MetaClient:
     """Create an empty table; its ``hoodie.properties`` is written last and in one step.
 
@@ -176,9 +185,11 @@ def create_table(
         definition: what the table is.
         storage_options: as for :class:`~hudi_hive.storage.Storage`.
         storage: use this storage, rooted at the base path.
+        lock: keeps others who create the table out; needed where the store cannot create files atomically.
 
     Raises:
         TableExistsError: there is a table already.
+        LockError: the store cannot create files atomically, and there is no lock; nothing was written.
         InvalidOptionError: a value is wrong or contradicts another one; nothing was written.
         UnknownColumnError: the schema lacks a key, partition or ordering column.
         UnsupportedTableError: a version, key or merge mode that is not supported.
@@ -189,7 +200,14 @@ def create_table(
         {**properties, HOODIE_TABLE_CHECKSUM: table_checksum(properties)}, storage.uri(PROPERTIES_PATH)
     )
     MergeSpec.from_config(config)  # refuses what could be written and not be read again
-    _write(storage, config, properties)
+    if lock is None and not storage.creates_atomically:
+        raise LockError(
+            "the store cannot create a file only if it is absent, so that two could create the table at once",
+            path=storage.uri(),
+            remedy="set hoodie.write.lock.provider among the options: InProcessLockProvider, if nobody else creates it",
+        )
+    with lock if lock is not None else nullcontext():
+        _write(storage, config, properties)
     return MetaClient(storage, config)
 
 

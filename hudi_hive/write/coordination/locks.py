@@ -32,6 +32,7 @@ from hudi_hive.options import locks as lock_options
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.folder_lock import TableFolderLock
 from hudi_hive.write.coordination.owner import Owner
+from hudi_hive.write.coordination.store_checks import check_store
 
 _FILE_NAME: Final = "lock"
 _FIRST_WAIT_MS: Final = 20
@@ -394,9 +395,10 @@ def table_lock(
 
     Raises:
         InvalidOptionError: a provider that is not supported, or an option that is missing or no number.
-        LockError: the provider cannot lock this table.
+        LockError: the provider cannot lock this table; or there is none, and the store creates no files atomically.
     """
     texts = as_texts(options)
+    check_store(storage, texts)
     provider, folder = _provider(texts, storage, metastore), TableFolderLock.of(storage)
     return TableLock(
         provider,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.support.stores.races import TABLE, Racers
+from integration.support.stores.concurrent_creation import TABLE, Racers
 from integration.support.stores.s3 import S3Server
 
 
