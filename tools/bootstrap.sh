@@ -25,3 +25,19 @@ version=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9][0-9]*\).*/\1/p' |
 echo "installing the pinned dependencies into $venv (once) ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+# Logins by Kerberos need a package that is built here, with Debian's headers. Without it all else works, and the tests
+# that need it are left out with the reason.
+kerberos="gssapi==1.12.0 decorator==5.3.1"
+if ! "$venv/bin/python" -c 'import gssapi' 2>/dev/null; then
+  if ! command -v krb5-config >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    install=(apt-get install --yes --quiet --no-install-recommends libkrb5-dev krb5-user krb5-kdc krb5-admin-server)
+    export DEBIAN_FRONTEND=noninteractive
+    "${install[@]}" </dev/null >/dev/null 2>&1 || { apt-get update && "${install[@]}"; } </dev/null >/dev/null 2>&1 || true
+  fi
+  # shellcheck disable=SC2086 # several requirements
+  if ! command -v krb5-config >/dev/null 2>&1 ||
+     ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check $kerberos; then
+    echo "note: no logins by Kerberos: apt-get install libkrb5-dev, then pip install $kerberos" >&2
+  fi
+fi

@@ -20,7 +20,19 @@ from hudi_hive.metastore.client import (
     Table,
     partition_name,
 )
-from hudi_hive.metastore.connection import BatchSizes, CallCounter, Retries, Sasl, Timeouts, Tls, from_hive_properties
+from hudi_hive.metastore.connection import (
+    BatchSizes,
+    CallCounter,
+    DelegationToken,
+    Http,
+    Retries,
+    Sasl,
+    Timeouts,
+    Tls,
+    from_hive_properties,
+    read_token_file,
+    write_token_file,
+)
 
 if TYPE_CHECKING:
     from hudi_hive.metastore.embedded import EmbeddedMetastore, Java, RunningMetastore, find_java, find_running
@@ -41,9 +53,11 @@ __all__ = [
     "CallCounter",
     "DataOperationType",
     "Database",
+    "DelegationToken",
     "EmbeddedMetastore",
     "FieldSchema",
     "HiveMetastore",
+    "Http",
     "Java",
     "LockKind",
     "LockPart",
@@ -68,6 +82,8 @@ __all__ = [
     "find_running",
     "from_hive_properties",
     "partition_name",
+    "read_token_file",
+    "write_token_file",
 ]
 
 # Loaded when asked for: a client needs no embedded metastore and no transactions.

@@ -415,4 +415,9 @@ service ThriftHiveMetastore {
     throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3)
   void add_dynamic_partitions(1: AddDynamicPartitions rqst)
     throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2)
+
+  string get_delegation_token(1: string token_owner, 2: string renewer_kerberos_principal_name)
+    throws (1: MetaException o1)
+  i64 renew_delegation_token(1: string token_str_form) throws (1: MetaException o1)
+  void cancel_delegation_token(1: string token_str_form) throws (1: MetaException o1)
 }

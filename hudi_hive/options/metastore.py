@@ -49,11 +49,35 @@ USE_SASL: Final = _hive("sasl.enabled", boolean, False, "Log in by Kerberos.")
 KERBEROS_PRINCIPAL: Final = _hive(
     "kerberos.principal", any_text, None, "The metastore's principal, service/_HOST@REALM; with a Kerberos login."
 )
+CLIENT_KEYTAB: Final = _hive(
+    "client.keytab", any_text, None, "Keytab that a Kerberos login gets its tickets with; without it, kinit's ticket."
+)
+CLIENT_PRINCIPAL: Final = _hive(
+    "client.principal", any_text, None, "The client's own principal, user@REALM; with a Kerberos login."
+)
+TICKET_CACHE: Final = _hive(
+    "client.credential-cache.location", any_text, None, "File with the client's ticket; else that of KRB5CCNAME."
+)
+TOKEN_SIGNATURE: Final = _hive(
+    "token.signature",
+    any_text,
+    None,
+    "Service of the delegation token in HADOOP_TOKEN_FILE_LOCATION that goes before a Kerberos login.",
+)
 AUTH_MODE: Final = _hive(
     "client.auth.mode",
-    choice("NOSASL", "KERBEROS", "PLAIN"),
+    choice("NOSASL", "KERBEROS", "PLAIN", "JWT"),
     "NOSASL",
-    "How the client logs in.",
+    "How the client logs in; JWT (of the environment variable HMS_JWT) by HTTP only.",
+)
+TRANSPORT_MODE: Final = _hive(
+    "client.thrift.transport.mode", choice("binary", "http"), "binary", "Thrift over a socket, or over HTTP (Hive 4)."
+)
+HTTP_PATH: Final = _hive(
+    "client.thrift.http.path", any_text, "metastore", "Path of the metastore's servlet; with the transport http."
+)
+HTTP_HEADERS: Final = _hive(
+    "client.http.additional.headers", any_text, "", "More headers, NAME=VALUE with commas; with the transport http."
 )
 PLAIN_USER: Final = _hive(
     "client.plain.username",
@@ -79,7 +103,14 @@ SECURITY_OPTIONS: Final = (
     TRUST_STORE_TYPE,
     USE_SASL,
     KERBEROS_PRINCIPAL,
+    CLIENT_KEYTAB,
+    CLIENT_PRINCIPAL,
+    TICKET_CACHE,
+    TOKEN_SIGNATURE,
     AUTH_MODE,
+    TRANSPORT_MODE,
+    HTTP_PATH,
+    HTTP_HEADERS,
     PLAIN_USER,
     PLAIN_PASSWORD,
 )

@@ -185,6 +185,7 @@ class ReleasedMetastore:
         heap: largest heap of the Java process.
         properties: metastore properties on top of its own.
         jars: more for its class path.
+        java_options: of the Java machine.
 
     However this process ends, the Java process ends too: a shell between the two waits for the end of a pipe.
     """
@@ -197,8 +198,10 @@ class ReleasedMetastore:
         heap: str = "512m",
         properties: Mapping[str, str] | None = None,
         jars: Sequence[Artifact] = (),
+        java_options: Sequence[str] = (),
     ) -> None:
         self._jars = tuple(jars)
+        self._java_options = tuple(java_options)
         self.release = RELEASES[version]
         self.directory = Path(directory).absolute()
         self._heap = heap
@@ -247,7 +250,7 @@ class ReleasedMetastore:
             derby = "derby.locks.waitTimeout=1\nderby.locks.deadlockTimeout=1\n"
             (self.directory / "derby.properties").write_text(derby)
         jars = [fetch(jar) for jar in self._jars]
-        arguments = (f"-Xmx{self._heap}", _CLASS + "HiveMetaStore", "-p", str(self._port))
+        arguments = (f"-Xmx{self._heap}", *self._java_options, _CLASS + "HiveMetaStore", "-p", str(self._port))
         java = _java(home, self.directory, *arguments, jars=jars)
         # The shell leaves when its input ends (we are gone or stop) and takes the server with it.
         script = '"$@" </dev/null & child=$!; { read -r _ <&3; kill "$child"; } & wait "$child"; kill $! 2>/dev/null'
@@ -377,13 +380,17 @@ def _write_configuration(folder: Path, database: Path, properties: Mapping[str, 
         "metastore.task.threads.always": f"{_CLASS}events.EventCleanerTask",
         "metastore.expression.proxy": f"{_CLASS}DefaultPartitionExpressionProxy",
     }
+    write_properties(folder / "metastore-site.xml", own | dict(properties))
+    (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    """Write a configuration file of Hadoop or Hive."""
     lines = (
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
-        for name, value in (own | dict(properties)).items()
+        for name, value in properties.items()
     )
-    text = "\n".join(("<configuration>", *lines, "</configuration>", ""))
-    (folder / "metastore-site.xml").write_text(text, encoding="utf-8")
-    (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
+    path.write_text("\n".join(("<configuration>", *lines, "</configuration>", "")), encoding="utf-8")
 
 
 def fetch(artifact: Artifact) -> Path:

@@ -166,11 +166,13 @@ class Scripted:
 def test_damaged_login(answer, message):
     mechanism = make_mechanism(Sasl("PLAIN", "u", "p"), "h")
     with pytest.raises(MetastoreSecurityError, match=message):
-        SaslTransport(Scripted(answer), "PLAIN", mechanism).log_in()
+        SaslTransport(Scripted(answer), mechanism).log_in()
 
 
 class Wrapping:
     """A mechanism of two steps that protects data, as Kerberos does with ``auth-conf``."""
+
+    name = "GSSAPI"
 
     def __init__(self) -> None:
         self.complete = False
@@ -192,7 +194,7 @@ def test_mechanism_of_several_steps_that_protects_data():
     data = b"\x00\x00\x00\x03cba" + b"\x00\x00\x00\x00" + b"\x00\x00\x00\x02ed"
     transport = Scripted(b"\x02\x00\x00\x00\x04next\x05\x00\x00\x00\x04last" + data)
     mechanism = Wrapping()
-    sasl = SaslTransport(transport, "GSSAPI", mechanism)
+    sasl = SaslTransport(transport, mechanism)
     sasl.log_in()
     assert mechanism.challenges == [None, b"next", b"last"]
     assert transport.sent == b"\x01\x00\x00\x00\x06GSSAPI\x02\x00\x00\x00\x05first\x02\x00\x00\x00\x00"
@@ -207,7 +209,7 @@ def test_mechanism_of_several_steps_that_protects_data():
 
 def test_a_server_that_ends_the_login_too_early_is_not_believed():
     with pytest.raises(MetastoreSecurityError, match="before it was done"):
-        SaslTransport(Scripted(b"\x05\x00\x00\x00\x00"), "GSSAPI", Wrapping()).log_in()
+        SaslTransport(Scripted(b"\x05\x00\x00\x00\x00"), Wrapping()).log_in()
 
 
 def test_token_login_answers_as_java_servers_want():
@@ -221,27 +223,36 @@ def test_token_login_answers_as_java_servers_want():
     assert not mechanism.complete  # the server still has to prove that it knows the password
 
 
-def test_kerberos_without_its_package(monkeypatch):
+@pytest.mark.parametrize(
+    ("login", "package", "extra"),
+    [
+        (Sasl("GSSAPI", principal="hive/_HOST@REALM"), "gssapi", "kerberos"),
+        (Sasl("DIGEST-MD5", "dG9rZW4=", "cHc="), "puresasl", "hive"),
+    ],
+)
+def test_mechanisms_without_their_packages(monkeypatch, login, package, extra):
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
-        if name.partition(".")[0] == "puresasl":
+        if name.partition(".")[0] == package:
             raise ImportError(name)
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingDependencyError, match="pure-sasl"):
-        make_mechanism(Sasl("GSSAPI", principal="hive/_HOST@REALM"), "Host")
+    with pytest.raises(MissingDependencyError, match=rf"hudi_hive\[{extra}\]"):
+        make_mechanism(login, "Host")
 
 
-def test_kerberos_without_its_library(monkeypatch):
-    mechanisms = pytest.importorskip("puresasl.mechanisms")
-    monkeypatch.delitem(mechanisms.mechanisms, "GSSAPI", raising=False)
-    monkeypatch.setattr(mechanisms, "have_kerberos", False)
-    with pytest.raises(MissingDependencyError, match="kerberos"):
-        make_mechanism(Sasl("GSSAPI", principal="hive/_HOST@REALM"), "Host")
+@pytest.mark.parametrize("offer", ["auth-conf", "auth-int,auth-conf"])
+def test_token_login_where_messages_must_be_protected(offer):
+    pytest.importorskip("puresasl")
+    mechanism = make_mechanism(Sasl("DIGEST-MD5", "dG9rZW4=", "cHc="), "host")
+    mechanism.process(None)
+    with pytest.raises(MetastoreSecurityError, match="messages protected"):
+        mechanism.process(f'realm="default",nonce="n",qop="{offer}",charset=utf-8,algorithm=md5-sess'.encode())
 
 
 def test_kerberos_service_of_the_principal():
+    assert Sasl("GSSAPI", principal="hive/_HOST@REALM").service_principal("HMS.example") == "hive/hms.example@REALM"
     assert Sasl("GSSAPI", principal="hive/_HOST@REALM").service("HMS.example") == ("hive", "hms.example")
     assert Sasl("GSSAPI", principal="meta/fixed@REALM").service("other") == ("meta", "fixed")

@@ -8,6 +8,7 @@ from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuch
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client.partition_calls import PartitionCalls
 from hudi_hive.metastore.client.types import Database, FieldSchema, Table
+from hudi_hive.metastore.connection import DelegationToken
 
 _COMPARISON = 'update "TABLE_PARAMS" set "PARAM_VALUE"'
 """In the error of a metastore whose database cannot compare a table parameter: 4.0 on Derby, with its long texts."""
@@ -22,7 +23,9 @@ class HiveMetastore(PartitionCalls):
     Args:
         uris: ``thrift://host:port``; several, as a list or with commas between, are tried in order until one answers.
             ``thrift+tls://`` encrypts; after a ``?`` may stand ``ca``, ``certificate``, ``key``, ``key_password_file``,
-            ``server_name``, ``sasl``, ``principal``, ``user`` and ``password_file``, with ``&`` between.
+            ``server_name``, ``sasl``, ``principal``, ``keytab``, ``client_principal``, ``ticket_cache``,
+            ``token_file``, ``token_signature``, ``user`` and ``password_file``, with ``&`` between.
+            ``http://host:port/metastore`` and ``https://`` are for the transport mode ``http`` of Hive 4.
         timeouts: seconds to connect and to wait for each answer.
         retries: how often a call is tried again after the connection broke.
         batch: sizes of partition batches.
@@ -122,6 +125,37 @@ class HiveMetastore(PartitionCalls):
     def config_value(self, name: str, default: str) -> str:
         """A setting of the metastore, such as ``hive.txn.timeout``; ``default`` where it has none."""
         return str(self.call("get_config_value", name, default, about=name))
+
+    # -- delegation tokens --------------------------------------------------------------------------------------------
+
+    def delegation_token(self, owner: str, renewer: str | None = None) -> DelegationToken:
+        """Get a delegation token, with which a process logs in that has no Kerberos ticket of its own.
+
+        Args:
+            owner: the user whom the token stands for: the one who is logged in, by its short name.
+            renewer: who may renew it; None for the owner.
+
+        Raises:
+            MetastoreServerError: this connection is not logged in by Kerberos, or the user may not act for the owner.
+        """
+        text = self.call("get_delegation_token", owner, renewer or owner, about=f"a token of {owner}", repeatable=False)
+        return DelegationToken.from_text(text)
+
+    def renew_delegation_token(self, token: DelegationToken) -> int:
+        """Renew a token; until when it is valid, in milliseconds since 1970.
+
+        Raises:
+            MetastoreServerError: it has expired or was cancelled, or this user is not its renewer.
+        """
+        return int(self.call("renew_delegation_token", token.text, about="a delegation token"))
+
+    def cancel_delegation_token(self, token: DelegationToken) -> None:
+        """Cancel a token: nobody can log in with it any more.
+
+        Raises:
+            MetastoreServerError: there is no such token, or it is another user's.
+        """
+        self.call("cancel_delegation_token", token.text, about="a delegation token", repeatable=False)
 
     # -- tables -----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from hudi_hive.metastore.connection.address import Address, parse_addresses
 from hudi_hive.metastore.connection.calls import CallCounter
 from hudi_hive.metastore.connection.hive_site import SECURITY, URIS, read_hive_site, secured_uris
 from hudi_hive.metastore.connection.pool import ConnectionPool
-from hudi_hive.metastore.connection.security import Sasl, Tls, from_hive_properties
+from hudi_hive.metastore.connection.security import Http, Sasl, Tls, from_hive_properties
 from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.connection.tokens import DelegationToken, read_token_file, write_token_file
 from hudi_hive.metastore.connection.wire import BoundedExchange, BoundedSocket
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "BoundedSocket",
     "CallCounter",
     "ConnectionPool",
+    "DelegationToken",
+    "Http",
     "Retries",
     "Sasl",
     "Timeouts",
@@ -26,5 +29,7 @@ __all__ = [
     "from_hive_properties",
     "parse_addresses",
     "read_hive_site",
+    "read_token_file",
     "secured_uris",
+    "write_token_file",
 ]

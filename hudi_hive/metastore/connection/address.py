@@ -1,4 +1,4 @@
-"""Parses addresses of metastores: ``thrift://host:port``, comma-separated, with TLS and SASL after a ``?``."""
+"""Parses addresses of metastores: ``thrift://host:port``, comma-separated, with TLS and the login after a ``?``."""
 
 from __future__ import annotations
 
@@ -9,27 +9,43 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore.connection.security import KERBEROS, PLAIN, Sasl, Tls
+from hudi_hive.metastore.connection.security import DIGEST, JWT, KERBEROS, PLAIN, Http, Sasl, Tls, parse_headers
 
 DEFAULT_PORT = 9083
 PLAIN_SCHEME = "thrift"
 TLS_SCHEME = "thrift+tls"
+HTTP_SCHEME = "http"
+HTTPS_SCHEME = "https"
 _TLS_FIELDS = ("ca", "certificate", "key", "key_password_file", "server_name")
 _PLACE = re.compile(r"([^:]+|\[.*])(:[0-9]*)?/?")
-_SASL_FIELDS = ("sasl", "principal", "user", "password_file")
+_SASL_FIELDS = (
+    "sasl",
+    "principal",
+    "user",
+    "password_file",
+    "keytab",
+    "client_principal",
+    "ticket_cache",
+    "token_file",
+    "token_signature",
+)
+_HTTP_FIELDS = ("user", "auth", "jwt_file", "headers")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of one metastore: host, port, and how to log in."""
+    """The address of one metastore: host, port, how to log in, and whether by HTTP."""
 
     host: str
     port: int
     tls: Tls | None = None
     sasl: Sasl | None = None
+    http: Http | None = None
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
+        if self.http is not None:
+            return f"{HTTP_SCHEME if self.tls is None else HTTPS_SCHEME}://{host}:{self.port}{self.http.path}"
         return f"{PLAIN_SCHEME if self.tls is None else TLS_SCHEME}://{host}:{self.port}"
 
 
@@ -37,7 +53,10 @@ def parse_addresses(uris: str | Iterable[str]) -> tuple[Address, ...]:
     """The addresses in ``uris``: one text, with commas between several, or one text each.
 
     ``thrift+tls://host:port?ca=ca.pem&certificate=me.pem&key=me.key&server_name=hms`` encrypts; ``sasl=PLAIN`` with
-    ``user`` and ``password_file``, or ``sasl=GSSAPI`` with ``principal``, logs in. All of it may be left out.
+    ``user`` and ``password_file``, or ``sasl=GSSAPI`` with ``principal`` (and ``keytab`` with ``client_principal``, or
+    ``ticket_cache``), or ``sasl=DIGEST-MD5`` with ``token_file`` and ``token_signature``, logs in. All of it may be
+    left out. ``http://host:port/metastore`` and ``https://…`` go by HTTP, with ``user``, ``auth=JWT``, ``jwt_file`` and
+    ``headers``.
 
     Raises:
         InvalidOptionError: none given, another scheme, no host, a port that is none, or a wrong field after the ``?``.
@@ -57,19 +76,34 @@ def _parse(text: str) -> Address:
     except ValueError:
         # Without its cause: that one may quote a password.
         raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy) from None
-    schemes = (PLAIN_SCHEME, TLS_SCHEME)
-    odd = parts.path not in ("", "/") or parts.username is not None or "#" in text
+    schemes = (PLAIN_SCHEME, TLS_SCHEME, HTTP_SCHEME, HTTPS_SCHEME)
+    by_http = parts.scheme in (HTTP_SCHEME, HTTPS_SCHEME)
+    odd = (not by_http and parts.path not in ("", "/")) or parts.username is not None or "#" in text
     if parts.scheme not in schemes or not host or odd:
         raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy)
-    return Address(host, DEFAULT_PORT if port is None else port, *_security(parts, _shown(text)))
+    fields = _fields(parts, _shown(text))
+    tls = None
+    if parts.scheme in (TLS_SCHEME, HTTPS_SCHEME):
+        tls = Tls(
+            ca_file=fields.get("ca"),
+            certificate=fields.get("certificate"),
+            key=fields.get("key"),
+            key_password=_secret(fields, "key_password_file"),
+            server_name=fields.get("server_name"),
+        )
+    port = DEFAULT_PORT if port is None else port
+    if by_http:
+        return Address(host, port, tls, http=_http(parts.path, fields))
+    return Address(host, port, tls, _login(fields) if any(name in fields for name in _SASL_FIELDS) else None)
 
 
-def _security(parts: SplitResult, shown: str) -> tuple[Tls | None, Sasl | None]:
+def _fields(parts: SplitResult, shown: str) -> dict[str, str]:
     # A plus sign is one: these are file names and principals, not the fields of a form.
     pairs = parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True)
     fields = dict(pairs)
-    encrypted = parts.scheme == TLS_SCHEME
-    allowed = (*_SASL_FIELDS, *(_TLS_FIELDS if encrypted else ()))
+    encrypted = parts.scheme in (TLS_SCHEME, HTTPS_SCHEME)
+    by_http = parts.scheme in (HTTP_SCHEME, HTTPS_SCHEME)
+    allowed = (*(_HTTP_FIELDS if by_http else _SASL_FIELDS), *(_TLS_FIELDS if encrypted else ()))
     for name, value in pairs:
         if name not in allowed:
             remedy = "write password_file=FILE" if name == "password" else f"known: {', '.join(allowed)}"
@@ -79,22 +113,35 @@ def _security(parts: SplitResult, shown: str) -> tuple[Tls | None, Sasl | None]:
             raise InvalidOptionError(f"{name!r} is empty in the metastore URI {shown!r}", remedy="fill it or drop it")
     if len(fields) < len(pairs):
         raise InvalidOptionError(f"a field is given twice in the metastore URI {shown!r}")
-    tls = None
-    if encrypted:
-        tls = Tls(
-            ca_file=fields.get("ca"),
-            certificate=fields.get("certificate"),
-            key=fields.get("key"),
-            key_password=_secret(fields, "key_password_file"),
-            server_name=fields.get("server_name"),
-        )
-    return tls, _login(fields) if any(name in fields for name in _SASL_FIELDS) else None
+    return fields
+
+
+def _http(path: str, fields: Mapping[str, str]) -> Http:
+    auth = fields.get("auth", JWT if "jwt_file" in fields else "").upper()
+    if auth not in ("", JWT):
+        raise InvalidOptionError(f"metastores have no {auth} login over HTTP", remedy=f"write auth={JWT}")
+    return Http(
+        path=path if path not in ("", "/") else Http().path,
+        user=fields.get("user"),
+        jwt=auth == JWT,
+        jwt_file=fields.get("jwt_file"),
+        headers=parse_headers(fields["headers"]) if "headers" in fields else (),
+    )
 
 
 def _login(fields: Mapping[str, str]) -> Sasl:
-    mechanism = fields.get("sasl", KERBEROS if "principal" in fields else PLAIN)
-    password = _secret(fields, "password_file")
-    return Sasl(mechanism.upper(), user=fields.get("user"), password=password, principal=fields.get("principal"))
+    implied = KERBEROS if "principal" in fields else PLAIN if "user" in fields else DIGEST
+    return Sasl(
+        fields.get("sasl", implied).upper(),
+        user=fields.get("user"),
+        password=_secret(fields, "password_file"),
+        principal=fields.get("principal"),
+        keytab=fields.get("keytab"),
+        client_principal=fields.get("client_principal"),
+        ticket_cache=fields.get("ticket_cache"),
+        token_file=fields.get("token_file"),
+        token_signature=fields.get("token_signature"),
+    )
 
 
 def _secret(fields: Mapping[str, str], name: str) -> str | None:

@@ -222,6 +222,8 @@ _CHECKS: Final[dict[str, Callable[[Sequence[Any], Any], None]]] = {
     "get_partitions_by_filter": _partitions,
     "get_num_partitions_by_filter": _number,
     "get_config_value": _text,
+    "get_delegation_token": _text,
+    "renew_delegation_token": _number,
     "lock": _lock,
     "check_lock": _lock,
     "open_txns": _opened,

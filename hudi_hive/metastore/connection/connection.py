@@ -62,7 +62,7 @@ class Connection:
         calls: counts every request sent.
         tls: encrypt, and check whom we talk to; what the address says counts first.
         sasl: log in; what the address says counts first.
-        user: announced with ``set_ugi`` before anything else; None announces nobody.
+        user: announced with ``set_ugi`` before anything else, by HTTP in each request; None announces nobody.
 
     Raises:
         MetastoreConnectError: refused, unknown host, or not open within the time-out.
@@ -85,12 +85,8 @@ class Connection:
         self._calls = calls
         self._tls = address.tls or tls
         self._socket = BoundedSocket(address.host, address.port)
-        transport = TBufferedTransport(self._socket, _BUFFER)
-        login = address.sasl or sasl
-        if login is not None:
-            from hudi_hive.metastore.connection.sasl import SaslTransport, make_mechanism
-
-            transport = SaslTransport(transport, login.mechanism, make_mechanism(login, address.host))
+        login = None if address.http is not None else address.sasl or sasl
+        transport = self._transport(login, user)
         try:
             self._protocol = AnswerProtocol(transport)
         except ImportError as error:
@@ -108,11 +104,28 @@ class Connection:
                 # Still under the connect time-out: a port that does not speak SASL may just wait for more.
                 self._socket.begin(self._timeouts.connect)
                 self._log_in(transport)
-            if user is not None:
+            if user is not None and address.http is None:
                 self.call("set_ugi", user, [], about=f"user {user}")
         except BaseException:
             self.close()
             raise
+
+    def _transport(self, login: Sasl | None, user: str | None) -> Any:  # noqa: ANN401 - Thrift has no types
+        if self.address.http is not None:
+            from hudi_hive.metastore.connection.http_transport import HttpTransport
+
+            return HttpTransport(self._socket, self.address, user)
+        transport = TBufferedTransport(self._socket, _BUFFER)
+        if login is None:
+            return transport
+        from hudi_hive.metastore.connection.sasl import SaslTransport, make_mechanism
+
+        try:
+            return SaslTransport(transport, make_mechanism(login, self.address.host))
+        except MetastoreSecurityError as error:
+            raise MetastoreSecurityError(
+                error.message, path=error.path or str(self.address), remedy=error.remedy
+            ) from error
 
     def _log_in(self, transport: Any) -> None:  # noqa: ANN401 - only loaded when used
         try:

@@ -7,8 +7,22 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore.connection.address import PLAIN_SCHEME, TLS_SCHEME, parse_addresses
-from hudi_hive.metastore.connection.security import PLAIN, Sasl, Tls, from_hive_properties
+from hudi_hive.metastore.connection.address import (
+    HTTP_SCHEME,
+    HTTPS_SCHEME,
+    PLAIN_SCHEME,
+    TLS_SCHEME,
+    Address,
+    parse_addresses,
+)
+from hudi_hive.metastore.connection.security import (
+    PLAIN,
+    Http,
+    Sasl,
+    Tls,
+    from_hive_properties,
+    http_of_hive_properties,
+)
 from hudi_hive.options import metastore
 
 URIS = metastore.URIS.names
@@ -64,16 +78,43 @@ def secured_uris(properties: Mapping[str, str], uris: Iterable[str] = ()) -> tup
             "a password cannot be taken from Hive's properties",
             remedy="write it to a file: thrift://host:port?sasl=PLAIN&user=…&password_file=…",
         )
-    return tuple(_secured(text, tls, sasl) for text in texts)
+    http = http_of_hive_properties(properties)
+    return tuple(_secured(text, tls, sasl, http) for text in texts)
 
 
-def _secured(text: str, tls: Tls | None, sasl: Sasl | None) -> str:
+def _secured(text: str, tls: Tls | None, sasl: Sasl | None, http: Http | None) -> str:
     (address,) = parse_addresses(text)
     fields = [query] if (query := text.partition("?")[2]) else []
-    scheme = PLAIN_SCHEME if address.tls is None and tls is None else TLS_SCHEME
+    encrypted = address.tls is not None or tls is not None
     if address.tls is None and tls is not None and tls.ca_file is not None:
         fields.append(f"ca={quote(tls.ca_file)}")
-    if address.sasl is None and sasl is not None and sasl.principal is not None:
-        fields.append(f"principal={quote(sasl.principal, safe='/@')}")
-    place = f"{scheme}://{str(address).partition('://')[2]}"
+    scheme, path = (TLS_SCHEME if encrypted else PLAIN_SCHEME), ""
+    if address.http is not None or http is not None:
+        scheme, path = (HTTPS_SCHEME if encrypted else HTTP_SCHEME), (address.http or http or Http()).path
+        if address.http is None and http is not None:
+            fields += _http_fields(http)
+    elif address.sasl is None and sasl is not None:
+        fields += _login_fields(sasl)
+    place = f"{scheme}://{_place(address)}{path}"
     return f"{place}?{'&'.join(fields)}" if fields else place
+
+
+def _place(address: Address) -> str:
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    return f"{host}:{address.port}"
+
+
+def _http_fields(http: Http) -> list[str]:
+    headers = ",".join(f"{name}={value}" for name, value in http.headers)
+    return [*(["auth=JWT"] if http.jwt else []), *([f"headers={quote(headers)}"] if headers else [])]
+
+
+def _login_fields(sasl: Sasl) -> list[str]:
+    fields = {
+        "principal": sasl.principal,
+        "keytab": sasl.keytab,
+        "client_principal": sasl.client_principal,
+        "ticket_cache": sasl.ticket_cache,
+        "token_signature": sasl.token_signature,
+    }
+    return [f"{name}={quote(value, safe='/@')}" for name, value in fields.items() if value is not None]

@@ -1,15 +1,17 @@
 """Thrift's SASL transport: a login of status-and-length messages, then frames of up to 2 GiB with a length each.
 
 Source: Thrift's ``TSaslTransport``. Lengths are checked before anything is read for them, because who sends them has
-not proved yet who they are. ``PLAIN`` is done here; the other mechanisms need the ``pure-sasl`` package.
+not proved yet who they are. ``PLAIN`` is done here; delegation tokens need the package ``pure-sasl``, Kerberos the
+package ``gssapi``.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from enum import IntEnum
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
@@ -20,6 +22,16 @@ _HEADER = struct.Struct(">BI")
 _LENGTH = struct.Struct(">i")
 _LARGEST_MESSAGE = 1 << 20
 _LONGEST_LOGIN = 16  # messages
+
+
+_PROTECTED: Final = re.compile(rb'qop="(?!(?:[^"]*,)?auth[",])')
+"""A challenge of DIGEST-MD5 that does not offer the quality of protection ``auth``."""
+
+_REFUSED: Final = {
+    PLAIN: "check user and password, and which mechanism the metastore takes",
+    DIGEST: "get a new delegation token: it has expired, was cancelled, or is another metastore's",
+    KERBEROS: "check the metastore's principal and keytab, and which mechanism it takes",
+}
 
 
 class Status(IntEnum):
@@ -35,7 +47,13 @@ class Status(IntEnum):
 class Mechanism(Protocol):
     """The interface of a SASL mechanism, which is that of pure-sasl's client."""
 
-    complete: Any
+    @property
+    def name(self) -> str:
+        """Its name, as it is announced."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides have proved who they are."""
 
     def process(self, challenge: bytes | None = None) -> bytes | None:
         """Answer a challenge; None for the first message."""
@@ -49,6 +67,8 @@ class Mechanism(Protocol):
 
 class Plain:
     """User and password in one message (RFC 4616)."""
+
+    name = PLAIN
 
     def __init__(self, user: str, password: str) -> None:
         self._message = f"\0{user}\0{password}".encode()
@@ -68,8 +88,57 @@ class Plain:
         return incoming
 
 
+class Digest:
+    """Identifier and password of a delegation token, by DIGEST-MD5 (RFC 2831) of the package pure-sasl.
+
+    Raises:
+        MissingDependencyError: pure-sasl is not installed.
+    """
+
+    name = DIGEST
+
+    def __init__(self, user: str, password: str) -> None:
+        try:
+            from puresasl.client import SASLClient  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"SASL mechanism {DIGEST} needs the package pure-sasl", remedy="pip install 'hudi_hive[hive]'"
+            ) from error
+        # Hive's server has no protocol name, which Java writes as "null", and no host but "default".
+        self._client: Any = SASLClient("default", "null", DIGEST, username=user, password=password)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the server has proved that it has the password too."""
+        return bool(self._client.complete)
+
+    def process(self, challenge: bytes | None = None) -> bytes | None:
+        """Answer a challenge of the server.
+
+        Raises:
+            MetastoreSecurityError: the server wants encrypted or signed messages, which pure-sasl does not have.
+        """
+        if challenge is not None and _PROTECTED.search(challenge):
+            raise MetastoreSecurityError(
+                "the metastore wants its messages protected (hadoop.rpc.protection), which a login by token cannot",
+                remedy="log in by Kerberos, or let the metastore take hadoop.rpc.protection=authentication too",
+            )
+        answer: bytes | None = self._client.process(challenge)
+        return answer
+
+    def wrap(self, outgoing: bytes) -> bytes:
+        """Protect a message that goes out."""
+        return bytes(self._client.wrap(outgoing))
+
+    def unwrap(self, incoming: bytes) -> bytes:
+        """Unprotect a message that came in."""
+        return bytes(self._client.unwrap(incoming))
+
+
 def make_mechanism(settings: Sasl, host: str) -> Mechanism:
     """A mechanism for one login at ``host``.
+
+    A delegation token is looked up in its file now, so that a file which was replaced meanwhile counts.
 
     Raises:
         MissingDependencyError: a Python package that it needs is not installed.
@@ -77,30 +146,24 @@ def make_mechanism(settings: Sasl, host: str) -> Mechanism:
     """
     if settings.mechanism == PLAIN:
         return Plain(settings.user or "", settings.password or "")
-    try:
-        from puresasl import SASLError  # type: ignore[import-untyped]
-        from puresasl.client import SASLClient  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"SASL mechanism {settings.mechanism} needs the package pure-sasl", remedy="pip install 'hudi_hive[hive]'"
-        ) from error
-    service, instance = settings.service(host)
-    try:
-        if settings.mechanism == DIGEST:
-            # Hive's server has no protocol name, which Java writes as "null", and no host but "default".
-            made = SASLClient("default", "null", DIGEST, username=settings.user, password=settings.password)
-        else:
-            made = SASLClient(instance, service, KERBEROS, mutual_auth=True)
-    except SASLError as error:
-        raise MissingDependencyError(
-            f"SASL mechanism {settings.mechanism} cannot be used: {error}", remedy="pip install kerberos"
-        ) from error
-    except Exception as error:  # errors of the Kerberos library, which has a hierarchy of its own
+    if settings.user is not None:
+        return Digest(settings.user, settings.password or "")
+    if settings.keytab is None or settings.token_file is not None or settings.token_signature is not None:
+        from hudi_hive.metastore.connection.tokens import find_token
+
+        token = find_token(settings)
+        if token is not None:
+            login = token.login()
+            return Digest(login.user or "", login.password or "")
+    if settings.mechanism == DIGEST:
         raise MetastoreSecurityError(
-            f"{settings.mechanism} cannot begin for {service}/{instance}: {error}", remedy="run kinit first"
-        ) from error
-    mechanism: Mechanism = made
-    return mechanism
+            f"no delegation token of Hive with the service {settings.token_signature or ''!r}",
+            path=settings.token_file,
+            remedy="check hive.metastore.token.signature and HADOOP_TOKEN_FILE_LOCATION",
+        )
+    from hudi_hive.metastore.connection.kerberos import Gssapi
+
+    return Gssapi(settings, host)
 
 
 class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
@@ -108,14 +171,13 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     Args:
         transport: open and buffered.
-        name: of the mechanism, as it is announced.
         mechanism: does the login and, where it protects data, wraps it.
         largest_frame: bytes of the largest frame taken.
     """
 
-    def __init__(self, transport: Any, name: str, mechanism: Mechanism, largest_frame: int = (1 << 31) - 1) -> None:  # noqa: ANN401
+    def __init__(self, transport: Any, mechanism: Mechanism, largest_frame: int = (1 << 31) - 1) -> None:  # noqa: ANN401
         self._transport = transport
-        self._name = name
+        self._name = mechanism.name
         self._mechanism = mechanism
         self._largest_frame = largest_frame
         self._outgoing = BytesIO()
@@ -146,7 +208,7 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 said = body[:500].decode("utf-8", "replace") or status.name
                 raise MetastoreSecurityError(
                     f"the metastore refused the {self._name} login: {said}",
-                    remedy="check user, password or Kerberos ticket, and which mechanism the metastore takes",
+                    remedy=_REFUSED.get(self._name, _REFUSED[PLAIN]),
                 )
             self._send(Status.OK, self._process(body))
         raise MetastoreSecurityError(f"the {self._name} login does not end")

@@ -193,6 +193,7 @@ def _case(
 
 _URI = {sync.METASTORE_URIS.name: "thrift://h:9083"}
 _TLS = {**_URI, metastore.USE_TLS.name: "true"}
+_KERBEROS = {**_URI, metastore.USE_SASL.name: "true", metastore.KERBEROS_PRINCIPAL.name: "hive/_HOST@R"}
 _SPEC = "CLUSTERED BY (id) INTO 4 BUCKETS"
 
 SYNC_CASES = (
@@ -247,7 +248,14 @@ SYNC_CASES = (
     _case(metastore.TRUST_STORE, "/ca.pem", configured, _TLS),
     _case(metastore.USE_SASL, "true", configured, _URI, KERBEROS_PRINCIPAL="hive/_HOST@R"),
     _case(metastore.KERBEROS_PRINCIPAL, "hive/_HOST@R", configured, _URI, USE_SASL="true"),
+    _case(metastore.CLIENT_KEYTAB, "/k", configured, _KERBEROS, CLIENT_PRINCIPAL="me@R"),
+    _case(metastore.CLIENT_PRINCIPAL, "me@R", configured, _KERBEROS),
+    _case(metastore.TICKET_CACHE, "/t", configured, _KERBEROS),
+    _case(metastore.TOKEN_SIGNATURE, "lake", configured, _KERBEROS),
     _case(metastore.AUTH_MODE, "KERBEROS", configured, _URI, KERBEROS_PRINCIPAL="hive/_HOST@R"),
+    _case(metastore.TRANSPORT_MODE, "http", configured, _URI),
+    _case(metastore.HTTP_PATH, "x/y", configured, _URI, TRANSPORT_MODE="http"),
+    _case(metastore.HTTP_HEADERS, "k=v", configured, _URI, TRANSPORT_MODE="http"),
 )
 
 
@@ -256,12 +264,26 @@ def _of_client(option: Option[Any], value: str, **beside: str) -> Case:
     return Case(option, Face.METASTORE, of_client, value, named)
 
 
+def _of_http(option: Option[Any], value: str) -> Case:
+    named = {metastore.URIS.name: "thrift://h", metastore.TRANSPORT_MODE.name: "http"}
+    return Case(option, Face.METASTORE, addresses, value, named)
+
+
+_LOGIN = {"USE_SASL": "true", "KERBEROS_PRINCIPAL": "hive/_HOST@R"}
+
 METASTORE_CASES = (
     Case(metastore.URIS, Face.METASTORE, addresses, "thrift://h:9083"),
     _of_client(metastore.USE_TLS, "true"),
     _of_client(metastore.TRUST_STORE, "/ca.pem", USE_TLS="true"),
     _of_client(metastore.USE_SASL, "true", KERBEROS_PRINCIPAL="hive/_HOST@R"),
     _of_client(metastore.KERBEROS_PRINCIPAL, "hive/_HOST@R", USE_SASL="true"),
+    _of_client(metastore.CLIENT_KEYTAB, "/k", CLIENT_PRINCIPAL="me@R", **_LOGIN),
+    _of_client(metastore.CLIENT_PRINCIPAL, "me@R", **_LOGIN),
+    _of_client(metastore.TICKET_CACHE, "/t", **_LOGIN),
+    _of_client(metastore.TOKEN_SIGNATURE, "lake", **_LOGIN),
+    Case(metastore.TRANSPORT_MODE, Face.METASTORE, addresses, "http", {metastore.URIS.name: "thrift://h"}),
+    _of_http(metastore.HTTP_PATH, "x/y"),
+    _of_http(metastore.HTTP_HEADERS, "k=v"),
     _of_client(metastore.AUTH_MODE, "PLAIN", PLAIN_USER="me", PLAIN_PASSWORD="secret"),
     _of_client(metastore.PLAIN_USER, "me", AUTH_MODE="PLAIN", PLAIN_PASSWORD="secret"),
     _of_client(metastore.PLAIN_PASSWORD, "secret", AUTH_MODE="PLAIN", PLAIN_USER="me"),
