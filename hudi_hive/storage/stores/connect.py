@@ -83,14 +83,14 @@ def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
     """The store of an HDFS cluster; options of Hadoop (``dfs.*``) are added to ``HADOOP_CONF_DIR``'s."""
     texts = as_texts(options)
     configuration = {name: text for name, text in texts.items() if name.startswith(_HADOOP)}
-    storage_options({name: text for name, text in options.items() if name not in ("user", *configuration)})
+    own = storage_options({name: text for name, text in options.items() if name not in configuration})
     identity = (url, tuple(sorted(texts.items())), os.getpid())
     from hudi_hive.storage.stores.hdfs import HdfsStore  # few tables are on HDFS
 
     with _guard:
         store = _hdfs_stores.get(identity)
         if store is None:
-            store = _hdfs_stores[identity] = HdfsStore(url, configuration)
+            store = _hdfs_stores[identity] = HdfsStore(url, configuration, storage.RETRY_TIMEOUT.of(own))
     return store
 
 

@@ -4,47 +4,74 @@ from __future__ import annotations
 
 import posixpath
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.errors import MissingDependencyError
+from hudi_hive.errors import MissingDependencyError, StorageError, StoreAccessDeniedError, StoreUnreachableError
 from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream
 
 if TYPE_CHECKING:
     from hdfs_native import Client
 
+_ATTEMPTS: Final = "dfs.client.failover.max.attempts"
+_FIRST_WAIT_S: Final = 0.5
+_LONGEST_WAIT_S: Final = 15.0
+
 
 class HdfsStore:
     """One HDFS cluster.
 
     Args:
-        url: ``hdfs://host:port`` of the name node, or ``hdfs://name`` of a service that the configuration knows.
+        url: ``hdfs://host:port`` of the name node, or ``hdfs://name`` of a service that the configuration names.
         configuration: Hadoop's properties, added to those of ``HADOOP_CONF_DIR``.
+        retry_timeout_s: seconds in which a name node that does not answer is tried again.
 
     Raises:
         MissingDependencyError: ``hdfs-native`` is not installed.
+        StorageError: the configuration does not know the service.
     """
 
     creates_atomically = True
     has_folders = True
 
-    def __init__(self, url: str, configuration: Mapping[str, str]) -> None:
+    def __init__(self, url: str, configuration: Mapping[str, str], retry_timeout_s: float) -> None:
         try:
             from hdfs_native import Client
         except ImportError as error:
             raise MissingDependencyError(
                 "HDFS needs hdfs-native", path=url, remedy="pip install 'hudi_hive[hdfs]'"
             ) from error
-        self._client: Client = Client(url, config=dict(configuration))
+        self._url = url
+        with self._mapped(""):
+            self._client: Client = Client(url, config={_ATTEMPTS: _attempts(retry_timeout_s), **configuration})
+
+    @contextmanager
+    def _mapped(self, path: str) -> Iterator[None]:
+        """Turn the client's errors, which have traces of Java in them, into ours."""
+        try:
+            yield
+        except (FileNotFoundError, FileExistsError, NotADirectoryError):
+            raise
+        except PermissionError as error:
+            raise StoreAccessDeniedError(
+                f"access denied: {_first_line(error)}", path=f"{self._url}{path}", remedy="give this user the right"
+            ) from None
+        except OSError as error:
+            raise StoreUnreachableError(
+                f"no answer from HDFS: {_first_line(error)}", path=f"{self._url}{path}", remedy="check the name node"
+            ) from None
+        except (RuntimeError, ValueError) as error:
+            raise StorageError(f"HDFS refused: {_first_line(error)}", path=f"{self._url}{path}") from None
 
     def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
         """List a folder."""
         cut = len(path.rstrip("/")) + 1
-        entries = list(self._client.list_status(path or "/", recursive=recursive))
+        with self._mapped(path):
+            entries = list(self._client.list_status(path or "/", recursive=recursive))
         if len(entries) == 1 and entries[0].path == path:
             raise NotADirectoryError(path)
         return pa.table(
@@ -60,7 +87,8 @@ class HdfsStore:
     def status(self, path: str) -> PathStatus:
         """What a path names."""
         try:
-            info = self._client.get_file_info(path or "/")
+            with self._mapped(path):
+                info = self._client.get_file_info(path or "/")
         except FileNotFoundError:
             return MISSING
         if info.isdir:
@@ -69,19 +97,22 @@ class HdfsStore:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a file or a part of it."""
-        with self._client.read(path) as reader:
+        with self._mapped(path), self._client.read(path) as reader:
             size = len(reader)
             end = size if length is None else min(offset + length, size)
             return bytes(reader.read_range(offset, end - offset)) if end > offset else b""
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open a file as a random-access stream."""
-        reader: Any = self._client.read(path)
+        with self._mapped(path):
+            reader: Any = self._client.read(path)
+            length = len(reader)
 
         def fetch(ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-            return [bytes(reader.read_range(start, end - start)) for start, end in ranges]
+            with self._mapped(path):
+                return [bytes(reader.read_range(start, end - start)) for start, end in ranges]
 
-        return RangeStream(RangeFile(len(reader), fetch), "r")
+        return RangeStream(RangeFile(length, fetch), "r")
 
     def write(self, path: str, data: bytes) -> None:
         """Write a whole file, which appears complete."""
@@ -96,9 +127,10 @@ class HdfsStore:
     def _publish(self, path: str, data: bytes, *, overwrite: bool) -> None:
         temporary = f"{posixpath.dirname(path)}/.tmp-{uuid.uuid4().hex}"
         try:
-            with self._client.create(temporary) as writer:
-                writer.write(data)
-            self._client.rename(temporary, path, overwrite=overwrite)
+            with self._mapped(path):
+                with self._client.create(temporary) as writer:
+                    writer.write(data)
+                self._client.rename(temporary, path, overwrite=overwrite)
         except BaseException:
             with suppress(Exception):
                 self._client.delete(temporary)
@@ -108,22 +140,40 @@ class HdfsStore:
         """Open a stream that writes a file, replacing one."""
         from hdfs_native import WriteOptions
 
-        return pa.PythonFile(self._client.create(path, WriteOptions(overwrite=True)), mode="w")
+        with self._mapped(path):
+            return pa.PythonFile(self._client.create(path, WriteOptions(overwrite=True)), mode="w")
 
     def create_folder(self, path: str) -> None:
         """Create a folder and its parents."""
-        self._client.mkdirs(path)
+        with self._mapped(path):
+            self._client.mkdirs(path, create_parent=True)
 
     def delete_file(self, path: str) -> None:
         """Delete a file."""
-        if not self._client.delete(path):
-            raise FileNotFoundError(path)
+        with self._mapped(path):
+            if not self._client.delete(path):
+                raise FileNotFoundError(path)
 
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it."""
-        if not self._client.delete(path, recursive=True):
-            raise FileNotFoundError(path)
+        with self._mapped(path):
+            if not self._client.delete(path, recursive=True):
+                raise FileNotFoundError(path)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file."""
-        self._client.rename(source, target, overwrite=False)
+        """Rename a file; the folder of the target is made."""
+        with self._mapped(source):
+            self._client.mkdirs(posixpath.dirname(target), create_parent=True)
+            self._client.rename(source, target, overwrite=False)
+
+
+def _attempts(timeout_s: float) -> str:
+    """How often the client tries in some seconds: its waits double, from half a second to fifteen."""
+    attempts, wait, total = 1, _FIRST_WAIT_S, 0.0
+    while total + wait <= timeout_s:
+        attempts, total, wait = attempts + 1, total + wait, min(2 * wait, _LONGEST_WAIT_S)
+    return str(attempts)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0][:300]

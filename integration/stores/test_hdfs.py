@@ -1,0 +1,107 @@
+"""Tables on a real HDFS: files are created by one of several, writes and reads are as on the local disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import PathExistsError, PathNotFoundError, StoreUnreachableError, TableExistsError
+from hudi_hive.storage import PathKind, Storage
+from integration.support.stores.hdfs import HdfsServer
+from tests.support.running.long import long_case
+
+ROWS = 30
+FIELDS = {"name": "t", "record_keys": ["id"], "partition_fields": ["p"], "ordering_fields": ["ts"]}
+
+
+@pytest.fixture(scope="module")
+def hdfs() -> Iterator[str]:
+    """URI of a running HDFS."""
+    with HdfsServer() as server:
+        yield server.uri
+
+
+def rows(first: int) -> pa.Table:
+    """Thirty rows of three partitions."""
+    numbers = range(first, first + ROWS)
+    return pa.table(
+        {
+            "id": [f"k{number}" for number in numbers],
+            "p": [f"p{number % 3}" for number in numbers],
+            "ts": pa.array([first] * ROWS, pa.int64()),
+            "v": pa.array(numbers, pa.int64()),
+        }
+    )
+
+
+def test_files_are_written_read_listed_moved_and_deleted(hdfs: str) -> None:
+    storage = Storage(f"{hdfs}/files")
+    storage.write_bytes("a/b", b"hello")
+    assert storage.read_bytes("a/b") == b"hello" and storage.read_bytes("a/b", 1, 2) == b"el"
+    assert storage.read_bytes("a/b", 9, 2) == b""
+    assert sorted(storage.list(recursive=True).column("path").to_pylist()) == ["a", "a/b"]
+    assert storage.status("a").kind is PathKind.FOLDER and storage.status("a/b").size == 5
+    storage.replace_bytes("a/b", b"new")
+    with storage.open_output("a/large") as stream:
+        for _ in range(5):
+            stream.write(bytes(1 << 20))
+    with storage.open_input("a/large") as stream:
+        assert stream.size() == 5 << 20 and len(stream.read()) == 5 << 20 and len(stream.read_at(100, 5)) == 100
+    storage.move("a/b", storage.child("c"), "d")
+    assert storage.read_bytes("c/d") == b"new" and not storage.exists("a/b")
+    for call in (lambda: storage.read_bytes("none"), lambda: storage.list("none"), lambda: storage.list("c/d")):
+        with pytest.raises(PathNotFoundError):
+            call()
+    storage.delete_tree("a")
+    assert storage.list("a", missing_ok=True).num_rows == 0
+
+
+@pytest.mark.parametrize("rounds", [20, long_case(1_000)])
+def test_one_of_eight_that_race_creates_a_file(hdfs: str, rounds: int) -> None:
+    def create(number: int, name: str) -> bool:
+        try:
+            Storage(f"{hdfs}/race").create_if_absent(name, b"%d" % number)
+        except PathExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        for number in range(rounds):
+            name = f"{rounds}-{number}"
+            winners = [i for i, won in enumerate(threads.map(create, range(8), [name] * 8)) if won]
+            assert len(winners) == 1
+            assert Storage(f"{hdfs}/race").read_bytes(name) == b"%d" % winners[0]
+    assert all(not name.startswith(".tmp") for name in Storage(f"{hdfs}/race").list().column("path").to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [("MERGE_ON_READ", 8), long_case("COPY_ON_WRITE", 8), long_case("MERGE_ON_READ", 6), long_case("COPY_ON_WRITE", 9)],
+)
+def test_a_table_lives_on_hdfs(hdfs: str, kind: str, version: int) -> None:
+    path = f"{hdfs}/lake/{kind}{version}"
+    table = HudiTable.create(path, **FIELDS, table_type=kind, version=version)
+    with pytest.raises(TableExistsError):
+        HudiTable.create(path, **FIELDS)
+    for first in (0, 10, 20):
+        table.upsert(rows(first))
+    table.delete(rows(0).slice(0, 5))
+    if kind == "MERGE_ON_READ":
+        table.compact()
+    table.clean()
+    expected = {f"k{number}": number for number in range(5, 50)}
+    for seen in (table, HudiTable.open(path)):
+        result = seen.scan().to_arrow()
+        assert dict(zip(result.column("id").to_pylist(), result.column("v").to_pylist(), strict=True)) == expected
+    filtered = HudiTable.open(path).scan(row_filter="p = 'p1'", columns=["id", "v"]).to_arrow()
+    assert sorted(filtered.column("v").to_pylist()) == [n for n in range(5, 50) if n % 3 == 1]
+
+
+def test_a_name_node_that_does_not_answer_is_said_to() -> None:
+    storage = Storage("hdfs://127.0.0.1:1/lake", {"retry_timeout": 1})
+    with pytest.raises(StoreUnreachableError, match="no answer from HDFS"):
+        storage.read_bytes("x")
