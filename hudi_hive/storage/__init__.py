@@ -16,7 +16,8 @@ from hudi_hive.storage.hadoop_paths import (
     split_paths,
 )
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import LISTING_SCHEMA, PathKind, PathStatus
+from hudi_hive.storage.stores import LISTING_SCHEMA, PathKind, PathStatus, RangeStream
+from hudi_hive.storage.together import run_together
 
 __all__ = [
     "LISTING_SCHEMA",
@@ -24,6 +25,7 @@ __all__ = [
     "HadoopPath",
     "PathKind",
     "PathStatus",
+    "RangeStream",
     "Storage",
     "Stores",
     "compile_glob",
@@ -32,5 +34,6 @@ __all__ = [
     "is_glob",
     "is_hidden",
     "join_paths",
+    "run_together",
     "split_paths",
 ]

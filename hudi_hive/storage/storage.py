@@ -158,7 +158,13 @@ class Storage:
     # -- listing -------------------------------------------------------------------------------------------------
 
     def list(
-        self, path: str = "", *, recursive: bool = False, missing_ok: bool = False, walk: bool = False
+        self,
+        path: str = "",
+        *,
+        recursive: bool = False,
+        missing_ok: bool = False,
+        walk: bool = False,
+        without: str = "",
     ) -> pa.Table:
         """List a folder as a table of :data:`LISTING_SCHEMA`, in no particular order.
 
@@ -170,6 +176,7 @@ class Storage:
             missing_ok: a folder that does not exist is empty.
             walk: the listing is a step of a walk: symbolic links to folders inside the root, which have names of their
                 own, are left out. So they are of a recursive listing.
+            without: name of a folder in it that a recursive listing of a store without folders may pass over.
 
         Raises:
             PathNotFoundError: the folder does not exist and ``missing_ok`` is false.
@@ -182,7 +189,7 @@ class Storage:
                 return self._list_local(full, path, recursive, missing_ok, walk or recursive)
             self.counters.add("lists", path=self.uri(path))
             try:
-                listing = self._store.list_folder(full, recursive=recursive)
+                listing = self._store.list_folder(full, recursive=recursive, without=without)
             except FileNotFoundError:
                 if not missing_ok:
                     raise

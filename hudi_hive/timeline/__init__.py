@@ -7,7 +7,7 @@ Source: docs/format.md#timeline.
 """
 
 from hudi_hive.timeline.archive import ArchivedTimeline
-from hudi_hive.timeline.core import InstantClock, Timeline, TimelineWriter
+from hudi_hive.timeline.core import InstantClock, Timeline, TimelineWriter, timeline_folder
 from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
 from hudi_hive.timeline.payloads import CommitMetadata, NewCommitMetadata, encode_commit
 
@@ -24,4 +24,5 @@ __all__ = [
     "instant_to_millis",
     "millis_to_instant",
     "normalise_instant",
+    "timeline_folder",
 ]

@@ -35,13 +35,13 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None,
     if (opener := _FORMATS.get(extension)) is None:
         raise UnsupportedFormatError(f"base files of format {extension!r} are not supported", path=storage.uri(path))
     try:
-        stream = storage.open_input(path)
+        stream = storage.open_input(path, size or None)  # early releases recorded 0
     except PathNotFoundError as error:
         raise FileVanishedError(
             "planned file is not there any more", path=storage.uri(path), remedy="it was cleaned: plan the query again"
         ) from error
     try:
-        if size and stream.size() != size:  # early releases recorded none
+        if size and stream.size() != size:
             raise CorruptFileError(
                 f"file has {stream.size()} bytes, and its commit recorded {size}",
                 path=storage.uri(path),

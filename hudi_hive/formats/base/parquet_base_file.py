@@ -23,6 +23,7 @@ from hudi_hive.formats.base.parquet_pages import check_pages, rows_of_lists
 from hudi_hive.formats.base.parquet_ranges import column_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
+from hudi_hive.storage import RangeStream
 
 _WORTH_SKIPPING: Final = 4_096
 """Files with fewer rows are sooner decoded than their statistics are weighed."""
@@ -75,7 +76,7 @@ class ParquetBaseFile(OpenBaseFile):
             read_dictionary=list(as_indices) or None,
             coerce_int96_timestamp_unit="us",  # as nanoseconds, dates before 1677 and after 2262 would wrap round
             page_checksum_verification=True,
-            pre_buffer=self._remote,
+            pre_buffer=self._remote and not isinstance(stream, RangeStream),  # those are fetched by _prefetch
         )
 
     @property
@@ -123,6 +124,7 @@ class ParquetBaseFile(OpenBaseFile):
             row_numbers = None if lookup is None else self._rows_that_match(lookup, group)
             if row_numbers is not None and not len(row_numbers):
                 continue
+            self._prefetch(group, names)
             with decoding(self.path):
                 most = self._nested_rows(names, group)
                 rows = min(batch_size if row_numbers is None else min(batch_size, _LOOKUP_ROWS), most)
@@ -134,6 +136,16 @@ class ParquetBaseFile(OpenBaseFile):
                     yield from _decoded(_dense(batch, indexed, schema), self.path)
                 else:
                     yield batch
+
+    def _prefetch(self, group: int, names: Container[str]) -> None:
+        """Fetch the column chunks of a row group of a remote file together."""
+        if isinstance(self.stream, RangeStream):
+            with decoding(self.path):
+                row_group = self._metadata.row_group(group)
+                chunks = [row_group.column(index) for index in range(row_group.num_columns)]
+                self.stream.prefetch(
+                    [_chunk_range(chunk) for chunk in chunks if chunk.path_in_schema.partition(".")[0] in names]
+                )
 
     def _check_row_count(
         self, batches: Iterator[pa.RecordBatch], group: int, *, whole: bool
@@ -180,6 +192,7 @@ class ParquetBaseFile(OpenBaseFile):
 
     def _rows_that_match(self, lookup: RowFilter, group: int) -> npt.NDArray[np.int64]:
         """Positions of the rows of a row group that pass the filter."""
+        self._prefetch(group, lookup.columns)
         matches, start = [np.empty(0, np.int64)], 0
         with decoding(self.path):
             for batch in self._file.iter_batches(BATCH_ROWS, [group], list(lookup.columns), use_threads=False):
@@ -297,6 +310,12 @@ def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> 
             for name, column in zip(schema.names, piece.columns, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _chunk_range(chunk: Any) -> tuple[int, int]:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
+    """Where the pages of a column chunk begin and end."""
+    start = min((offset for offset in (chunk.dictionary_page_offset, chunk.data_page_offset) if offset), default=0)
+    return int(start), int(start + chunk.total_compressed_size)
 
 
 def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaData

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,12 +19,18 @@ from hudi_hive.formats.hfile.blocks import HFileBlock, parse_block, parse_traile
 from hudi_hive.formats.hfile.entries import as_table, decode_entries
 from hudi_hive.formats.hfile.index import BlockIndex, parse_branch, parse_root
 from hudi_hive.formats.hfile.wire import delimited_message, protobuf_message
+from hudi_hive.storage import RangeStream
 
 _PROTOBUF_INFO: Final = b"PBUF"
 # The tail is read in one go: the load-on-open section of most files fits before the trailer.
 _TAIL_BYTES: Final = 64 << 10
 # Neighbouring blocks of a scan are read together up to this many bytes.
 _SCAN_BYTES: Final = 8 << 20
+# Blocks of a remote file are fetched together up to this many bytes.
+_FETCHED_BYTES: Final = 64 << 20
+
+_Location = tuple[int, int]  # offset and size of a block
+_T = TypeVar("_T")
 
 
 class HFileReader:
@@ -168,7 +174,8 @@ class HFileReader:
         values: list[pa.Array] = []
         if len(sought) and self.num_entries:
             end = 0
-            for location, begin, beyond in self._spread(self._root, self._trailer.levels, sought, 0, len(sought)):
+            places = self._spread(self._root, self._trailer.levels, sought, 0, len(sought))
+            for location, (begin, beyond) in self._fetched(places):
                 end = self._behind(location, end)
                 block_rows, block_values = self._entries(self._read(*location))
                 mask = pc.is_in(block_rows, value_set=sought[begin:beyond])
@@ -178,14 +185,15 @@ class HFileReader:
 
     def _spread(
         self, index: BlockIndex, levels: int, sought: pa.Array, begin: int, beyond: int
-    ) -> Iterator[tuple[tuple[int, int], int, int]]:
+    ) -> Iterator[tuple[_Location, tuple[int, int]]]:
         """The data blocks below an index that can hold some of the sorted rows, each with the range of those rows."""
-        for place, first, last in index.entries_of_rows(sought, begin, beyond):
-            location = index.locations[place]
-            if levels == 1:
-                yield location, first, last
-            else:
-                yield from self._spread(self._branch(location), levels - 1, sought, first, last)
+        entries = index.entries_of_rows(sought, begin, beyond)
+        places = ((index.locations[place], (first, last)) for place, first, last in entries)
+        if levels == 1:
+            yield from places
+            return
+        for location, (first, last) in self._fetched(places):
+            yield from self._spread(self._branch(location), levels - 1, sought, first, last)
 
     def scan_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """Read the entries whose key begins with one of the prefixes, in file order, each entry once.
@@ -210,7 +218,8 @@ class HFileReader:
         values: list[pa.Array] = []
         if sought and self.num_entries:
             end = 0
-            for location, few in self._locate(self._root, self._trailer.levels, sought, entries_of):
+            places = self._locate(self._root, self._trailer.levels, sought, entries_of)
+            for location, few in self._fetched(places):
                 end = self._behind(location, end)
                 block_rows, block_values = self._entries(self._read(*location))
                 mask = matches(block_rows, few)
@@ -220,18 +229,35 @@ class HFileReader:
 
     def _locate(
         self, index: BlockIndex, levels: int, sought: list[bytes], entries_of: Callable[[BlockIndex, bytes], range]
-    ) -> Iterator[tuple[tuple[int, int], list[bytes]]]:
+    ) -> Iterator[tuple[_Location, list[bytes]]]:
         """The data blocks below an index that can hold the rows or prefixes, each with those that it can hold."""
         by_entry: dict[int, list[bytes]] = {}
         for item in sought:
             for entry in entries_of(index, item):
                 by_entry.setdefault(entry, []).append(item)
-        for entry in sorted(by_entry):
-            location = index.locations[entry]
-            if levels == 1:
-                yield location, by_entry[entry]
-            else:
-                yield from self._locate(self._branch(location), levels - 1, by_entry[entry], entries_of)
+        places = ((index.locations[entry], by_entry[entry]) for entry in sorted(by_entry))
+        if levels == 1:
+            yield from places
+            return
+        for location, few in self._fetched(places):
+            yield from self._locate(self._branch(location), levels - 1, few, entries_of)
+
+    def _fetched(self, places: Iterator[tuple[_Location, _T]]) -> Iterator[tuple[_Location, _T]]:
+        """Give places of blocks as they come; those of a remote file are fetched together."""
+        if not isinstance(self._file, RangeStream):
+            yield from places
+            return
+        fetched: list[tuple[_Location, _T]] = []
+        size = 0
+        for place in places:
+            fetched.append(place)
+            size += place[0][1]
+            if size >= _FETCHED_BYTES:
+                self._file.prefetch([(start, start + length) for (start, length), _ in fetched])
+                yield from fetched
+                fetched, size = [], 0
+        self._file.prefetch([(start, start + length) for (start, length), _ in fetched])
+        yield from fetched
 
     def _branch(self, location: tuple[int, int]) -> BlockIndex:
         block = self._block(self._read(*location), blocks.LEAF_INDEX, blocks.INTERMEDIATE_INDEX)
@@ -239,19 +265,20 @@ class HFileReader:
         return parse_branch(memoryview(block.content).cast("B"), location[0], self._path)
 
     def _data_blocks(self) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """Read the entries of all data blocks, adjacent blocks in one read."""
-        group: list[tuple[int, int]] = []
-        end = 0
-        for location in self._all_locations(self._root, self._trailer.levels):
+        """Read the entries of all data blocks, adjacent blocks in one read if they were not fetched together before."""
+        group: list[_Location] = []
+        end, most = 0, 0 if isinstance(self._file, RangeStream) else _SCAN_BYTES
+        locations = self._all_locations(self._root, self._trailer.levels)
+        for location, _ in self._fetched((location, None) for location in locations):
             end = self._behind(location, end)
-            if group and (location[0] < sum(group[-1]) or sum(location) - group[0][0] > _SCAN_BYTES):
+            if group and (location[0] < sum(group[-1]) or sum(location) - group[0][0] > most):
                 yield from self._read_group(group)
                 group = []
             group.append(location)
         if group:
             yield from self._read_group(group)
 
-    def _read_group(self, group: list[tuple[int, int]]) -> Iterator[tuple[pa.Array, pa.Array]]:
+    def _read_group(self, group: list[_Location]) -> Iterator[tuple[pa.Array, pa.Array]]:
         start = group[0][0]
         data = self._read(start, sum(group[-1]) - start)
         for offset, size in group:
@@ -266,11 +293,11 @@ class HFileReader:
     def _all_locations(self, index: BlockIndex, levels: int) -> Iterator[tuple[int, int]]:
         if not self.num_entries:
             return
-        for location in index.locations:
-            if levels == 1:
-                yield location
-            else:
-                yield from self._all_locations(self._branch(location), levels - 1)
+        if levels == 1:
+            yield from index.locations
+            return
+        for location, _ in self._fetched((location, None) for location in index.locations):
+            yield from self._all_locations(self._branch(location), levels - 1)
 
     def _entries(self, data: pa.Buffer) -> tuple[pa.Array, pa.Array]:
         return decode_entries(self._block(data, blocks.DATA).content, self._mvcc, self._path)

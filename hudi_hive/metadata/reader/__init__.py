@@ -29,14 +29,13 @@ from hudi_hive.metadata.reader.lister import (
     validate,
 )
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
+from hudi_hive.metadata.reader.opening import FILES, METADATA_FOLDER
 from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, merge_stats, typed_ranges
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, locations
 from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
 from hudi_hive.metadata.reader.table import (
     BLOOM_FILTERS,
     COLUMN_STATS,
-    FILES,
-    METADATA_FOLDER,
     PARTITION_STATS,
     RECORD_INDEX,
     MetadataTable,

@@ -26,6 +26,8 @@ from hudi_hive.table.logs import BlockRange, LogData, LogRecords, scan_logs
 _WHOLE_FILE_BYTES: Final = 4 << 20
 """Base files up to this size are read in one go: seeking in them costs more than it saves."""
 
+_WHOLE_LIST_BYTES: Final = 16 << 20
+"""The same for the partition ``files`` on a remote store."""
 
 _FILES: Final = "files"
 _FILES_FIELD: Final = "filesystemMetadata"
@@ -87,9 +89,11 @@ class FileGroup:
             return None
         path = f"{self._partition}/{self._base_file}"
         try:
-            if self._base_size <= _WHOLE_FILE_BYTES:
+            # Of the lists of files most plans need all, and a remote store gives them sooner than three parts in turn.
+            listed_remotely = self._partition == _FILES and not self._storage.is_local
+            if self._base_size <= (_WHOLE_LIST_BYTES if listed_remotely else _WHOLE_FILE_BYTES):
                 return HFileReader(self._storage.read_bytes(path), self._storage.uri(path))
-            return HFileReader(self._storage.open_input(path), self._storage.uri(path))
+            return HFileReader(self._storage.open_input(path, self._base_size), self._storage.uri(path))
         except PathNotFoundError as error:
             raise FileVanishedError(
                 "a file of the metadata table is gone", path=self._storage.uri(path), remedy="ask again"
@@ -154,6 +158,14 @@ class FileGroup:
             part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
             if first.num_rows and (not len(part.values) or part.values.null_count):
                 raise CorruptFileError("the log file holds records of another partition", path=block.path)
+
+    def fetch_base(self) -> None:
+        """Read the base file, or its end if it is large; later calls have it then."""
+        _ = self._base
+
+    def fetch_logs(self) -> None:
+        """Read the log files; later calls have them then."""
+        _ = self._logs
 
     def scan(self, field: str) -> GroupRecords:
         """Read the values of a field of all records."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instants import DELTA_COMMIT, RESTORE, ROLLBACK
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, RESTORE, ROLLBACK
 
 _INITIAL = "00000000000000"
 _LENGTH = 17  # of an ordinary instant; table services of version 6 append three digits to one
@@ -108,6 +111,20 @@ def newest_write_time(metadata: Timeline) -> str | None:
     """The upper bound of slices of a metadata table: its last write or pending compaction."""
     writes = [i.requested for i in metadata.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)
+
+
+def holds_last_compaction(files: pa.Table, metadata: Timeline) -> bool:
+    """Whether a listing, made while the metadata table's timeline was read, has the base file of the last compaction.
+
+    One that is older may hold log files of the new slices without what they are added to. Where the compaction had
+    nothing to do in the listed partition there is no such file either, and the listing has to be made again.
+
+    Args:
+        files: the listing.
+        metadata: the metadata table's timeline.
+    """
+    last = max((instant.requested for instant in metadata.completed({COMMIT})), default=None)
+    return last is None or bool(pc.any(pc.match_substring(files.column("name"), f"_{last}.")).as_py())
 
 
 def missing_write(data: Timeline, metadata: Timeline) -> Instant | None:

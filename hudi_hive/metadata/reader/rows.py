@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from hudi_hive.errors import CorruptFileError, MetadataTableError
 from hudi_hive.metadata.reader.file_group import BlockRecords, FileGroup, GroupRecords
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
+from hudi_hive.metadata.reader.opening import FILES
 from hudi_hive.metadata.reader.ranges import merge_stats
 from hudi_hive.metadata.reader.records import WRAPPERS, bound_branches
 from hudi_hive.metadata.reader.table import (
     BLOOM_FILTERS,
     COLUMN_STATS,
-    FILES,
     PARTITION_STATS,
     RECORD_INDEX,
     SECONDARY_PREFIX,

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError, TableNotFoundError
+from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError
 from hudi_hive.formats.avro import describe
 from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
 from hudi_hive.metadata.reader.file_group import FileGroup, GroupRecords
-from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
+from hudi_hive.metadata.reader.instants import ValidInstants, holds_last_compaction, missing_write, newest_write_time
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
+from hudi_hive.metadata.reader.opening import FILES, open_own
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.names import HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
+from hudi_hive.storage import run_together
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.keys import unescape_value
 from hudi_hive.table.view import list_folders
 from hudi_hive.timeline.instants import millis_to_instant
 
-METADATA_FOLDER: Final = ".hoodie/metadata"
-
-FILES: Final = "files"
 COLUMN_STATS: Final = "column_stats"
 PARTITION_STATS: Final = "partition_stats"
 RECORD_INDEX: Final = "record_index"
@@ -81,12 +80,15 @@ class MetadataTable:
     at most the blocks of base files that hold the sought keys.
     """
 
-    def __init__(self, client: MetaClient, own: MetaClient, metrics: MetadataMetrics) -> None:
+    def __init__(
+        self, client: MetaClient, own: MetaClient, metrics: MetadataMetrics, files: pa.Table | None = None
+    ) -> None:
         self._client = client
         self._own = own
         self._metrics = metrics
         self._valid = ValidInstants(client.timeline, own.timeline)
         self._groups: dict[str, dict[str, tuple[FileGroup, ...]]] = {}
+        self._listed_files = files
         self._files: pa.Table | None = None
         self._partitions: list[str] | None = None
 
@@ -124,25 +126,17 @@ class MetadataTable:
             state = "is being built" if FILES in inflight else "is off"
             raise MetadataTableError(f"the metadata table {state}", path=client.base_path)
         _ = client.timeline  # first: the metadata table must know all that this moment shows
-        storage = client.storage.child(METADATA_FOLDER)
-        try:
-            own_config = TableConfig.load(storage, metadata_table=True)
-        except TableNotFoundError as error:
-            raise MetadataTableError("the metadata table is missing", path=storage.uri()) from error
-        if own_config.base_file_format != "hfile":
-            raise MetadataTableError("the metadata table's base files are no HFiles", path=storage.uri())
-        own = MetaClient(storage, own_config)
         with metrics.timed("sync"):
-            _ = own.timeline
+            own, files = open_own(client)
         missing = missing_write(client.timeline, own.timeline)
         if missing is not None:
             raise MetadataTableError(
                 f"the metadata table lacks the completed {missing.action}",
-                path=storage.uri(),
+                path=own.base_path,
                 instant=missing.requested,
                 remedy="a writer did not keep it up to date; rebuild it",
             )
-        return cls(client, own, metrics)
+        return cls(client, own, metrics, files)
 
     @property
     def index_partitions(self) -> tuple[str, ...]:
@@ -415,7 +409,10 @@ class MetadataTable:
 
     def _each(self, groups: Sequence[FileGroup], read: Callable[[FileGroup], GroupRecords]) -> list[GroupRecords]:
         with self._metrics.timed("scan"):
-            return [read(group) for group in groups]
+            storage = self._own.storage
+            if not storage.is_local:
+                run_together(storage, [fetch for group in groups for fetch in (group.fetch_base, group.fetch_logs)])
+            return run_together(storage, [partial(read, group) for group in groups])
 
     def _file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups of a partition that is one index, in the order of their numbers."""
@@ -476,7 +473,9 @@ class MetadataTable:
 
     def _slices(self, partition: str) -> pa.Table:
         timeline = self._own.timeline
-        files = list_folders(self._own.storage, [partition])
+        files = self._listed_files if partition == FILES else None
+        if files is None or not holds_last_compaction(files, timeline):
+            files = list_folders(self._own.storage, [partition])
         return self._own.file_system_view(files=files).latest_merged_file_slices(newest_write_time(timeline))
 
 

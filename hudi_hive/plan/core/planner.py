@@ -39,6 +39,7 @@ from hudi_hive.plan.model import (
 from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, required_record_keys, stays
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 from hudi_hive.schema import EvolvedSchema
+from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import with_recorded_sizes
 from hudi_hive.table.merge import MergeSpec
@@ -200,7 +201,21 @@ class PlanBuilder:
         _ = client.timeline  # read before any listing: see FileSystemView
         if as_of is not None:
             check_time_travel(client, as_of)
+        self._read_together(as_of)
         self._take_schema(as_of)
+
+    def _read_together(self, as_of: str | None) -> None:
+        """Ask a remote store for what the schema and the partitions are made of at the same time."""
+        client = self.client
+        if client.storage.is_local or not client.timeline.write_instants():
+            return
+
+        def partitions() -> None:
+            # Folders are walked later: a plan of some partitions does without the others.
+            if client.lister.lists_at_once and client.config.is_partitioned and self.requested_partitions is None:
+                client.partition_paths()
+
+        run_together(client.storage, [lambda: client.schema_commit(as_of), partitions])
 
     def snapshot_partitions(self) -> list[str]:
         """The partitions of the query after pruning."""

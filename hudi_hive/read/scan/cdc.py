@@ -25,7 +25,7 @@ from hudi_hive.names import COMMIT_TIME_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.plan.core import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.model import ScanPlan
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.scan.files import output_schema
+from hudi_hive.read.scan.files import files_at_once, output_schema
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
@@ -43,7 +43,7 @@ Images = dict[str, dict[str, Any]]
 
 
 def read_changes(
-    storage: Storage, plan: ScanPlan, columns: list[str] | None, *, batch_size: int, threads: int
+    storage: Storage, plan: ScanPlan, columns: list[str] | None, *, batch_size: int, threads: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a change data plan, by commit and file group; raises as :func:`.read_plan`.
 
@@ -52,7 +52,7 @@ def read_changes(
         plan: the plan.
         columns: columns to give; None for all.
         batch_size: greatest number of rows of a batch.
-        threads: file groups read at the same time.
+        threads: file groups read at the same time; as many as suit the store without it.
     """
     assert plan.changes is not None and plan.table_schema is not None
     output = output_schema(plan.schema, columns)
@@ -65,7 +65,7 @@ def read_changes(
             group = _Group(storage, reader, row, change, None if values is None else values.slice(number, 1))
             yield group.batches
 
-    batches = in_order(producers(), threads)
+    batches = in_order(producers(), files_at_once(storage, None, threads))
     try:
         for batch in batches:
             if plan.row_filter is not None:

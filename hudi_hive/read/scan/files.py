@@ -21,8 +21,14 @@ from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
 COMMIT_TIME: Final = COMMIT_TIME_COLUMN
 
-DEFAULT_THREADS: Final = 4
-"""Files read at the same time unless the caller says otherwise."""
+_LOCAL_THREADS: Final = 4
+"""Local files read at the same time unless the caller says otherwise."""
+
+_REMOTE_THREADS: Final = 48
+"""Small files of a remote store read at the same time unless the caller says otherwise: most of them are waited for."""
+
+_REMOTE_BYTES: Final = 256 << 20
+"""Bytes of remote files read at the same time, if that is more files than local ones."""
 
 _SMALL_BATCH: Final = 8_192
 """Batches of fewer rows are joined with those of the files after them before they are filtered."""
@@ -76,7 +82,7 @@ def read_base_files(
     scan: BaseScan,
     *,
     batch_size: int = BATCH_ROWS,
-    threads: int = DEFAULT_THREADS,
+    threads: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of base files, in the order of ``files`` and of the rows in each.
 
@@ -86,7 +92,7 @@ def read_base_files(
             read; ``size`` (bytes of the whole file, null: unknown), which is then checked. More columns do not matter.
         scan: what to return of them.
         batch_size: greatest number of rows of a batch.
-        threads: files read at the same time.
+        threads: files read at the same time; as many as suit the store and their sizes without it.
 
     Yields:
         Batches with the schema of :func:`output_schema`, none of them empty.
@@ -102,8 +108,10 @@ def read_base_files(
     limit = scan.limit
     if (scan.commit_times is not None and len(scan.commit_times) == 0) or (limit is not None and limit <= 0):
         return
-    if storage.is_local:  # nothing to wait for: more files at a time than processors only take memory
-        threads = 1 if _are_small(files) else min(threads, pa.cpu_count())
+    mean = pc.mean(files.column("size")).as_py() if "size" in files.column_names else None
+    threads = files_at_once(storage, mean, threads)
+    if storage.is_local and _are_small(files):
+        threads = 1
     readers = _readers(storage, files, scan, steps, batch_size, threads)
     batches = in_order((reader.batches for reader in readers), threads)
     try:
@@ -121,6 +129,23 @@ def row_groups(storage: Storage, files: pa.Table, scan: BaseScan) -> list[tuple[
     """
     steps = _scan(scan, output_schema(scan.target_schema, []))
     return [reader.groups() for reader in _readers(storage, files, scan, steps, BATCH_ROWS, 1)]
+
+
+def files_at_once(storage: Storage, mean: float | None, threads: int | None) -> int:
+    """The number of files, or slices, to read at the same time.
+
+    Args:
+        storage: where they are.
+        mean: bytes of one of them on average; None if that is not known.
+        threads: what the caller says; None to choose.
+    """
+    if storage.is_local:  # nothing to wait for: more files at a time than processors only take memory
+        return min(_LOCAL_THREADS if threads is None else threads, pa.cpu_count())
+    if threads is not None:
+        return threads
+    if mean is None:
+        return _LOCAL_THREADS
+    return int(min(_REMOTE_THREADS, max(_LOCAL_THREADS, _REMOTE_BYTES / max(mean, 1))))
 
 
 def _are_small(files: pa.Table) -> bool:

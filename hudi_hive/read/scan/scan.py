@@ -16,7 +16,7 @@ from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.model import PlanStep
 from hudi_hive.read.scan.cdc import read_changes
-from hudi_hive.read.scan.files import DEFAULT_THREADS, BaseScan, MappingOf, limited, read_base_files, row_groups
+from hudi_hive.read.scan.files import BaseScan, MappingOf, limited, read_base_files, row_groups
 from hudi_hive.read.scan.slices import read_slices
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 from hudi_hive.storage import Storage
@@ -29,7 +29,7 @@ def read_plan(
     *,
     files: pa.Table | None = None,
     batch_size: int = BATCH_ROWS,
-    threads: int = DEFAULT_THREADS,
+    threads: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a plan, with its filter, commit times and limit applied.
 
@@ -39,7 +39,7 @@ def read_plan(
         columns: columns to return, in this order; None for all, an empty list for batches that only count rows.
         files: only these of :attr:`ScanPlan.files` (a split's share); all of them without it.
         batch_size: greatest number of rows of a batch.
-        threads: files read at the same time.
+        threads: files read at the same time; as many as suit the store and their sizes without it.
 
     Raises:
         FileVanishedError: a planned file was cleaned since; plan again.

@@ -21,7 +21,7 @@ from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.merge import merge_slice
-from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, output_schema, read_base_files
+from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, files_at_once, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema import EvolvedSchema
@@ -218,6 +218,14 @@ class SliceReader:
         return constants
 
 
+def _mean_bytes(slices: pa.Table) -> float | None:
+    """Bytes of a slice on average, as far as they are known."""
+    if not slices.num_rows:
+        return None
+    logs = pc.sum(pc.list_flatten(slices.column("log_sizes"))).as_py() if "log_sizes" in slices.column_names else 0
+    return float((pc.sum(slices.column("base_size")).as_py() or 0) + (logs or 0)) / slices.num_rows
+
+
 def read_slices(
     storage: Storage,
     plan: ScanPlan,
@@ -225,7 +233,7 @@ def read_slices(
     columns: Sequence[str] | None,
     *,
     batch_size: int,
-    threads: int,
+    threads: int | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of slices with log files, in their order; raises as :func:`~hudi_hive.read.scan.scan.read_plan`.
 
@@ -235,7 +243,7 @@ def read_slices(
         slices: rows of :attr:`ScanPlan.slices`.
         columns: columns to give; None for all.
         batch_size: greatest number of rows of a batch.
-        threads: slices read at the same time.
+        threads: slices read at the same time; as many as suit the store and their sizes without it.
     """
     reader = SliceReader.of(storage, plan, columns, batch_size, schema=plan.schema)
     values = partition_columns(plan, slices)
@@ -245,9 +253,7 @@ def read_slices(
             own = None if values is None else values.slice(number, 1)
             yield partial(reader.rows, row, own)
 
-    if storage.is_local:  # nothing to wait for: more slices at a time than processors only take memory
-        threads = min(threads, pa.cpu_count())
-    batches = in_order(producers(), threads)
+    batches = in_order(producers(), files_at_once(storage, _mean_bytes(slices), threads))
     try:
         yield from batches
     finally:

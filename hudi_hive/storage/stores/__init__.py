@@ -3,6 +3,7 @@
 from hudi_hive.storage.stores.arrow_store import ArrowStore
 from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileStore, PathKind, PathStatus
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store, storage_options
+from hudi_hive.storage.stores.remote_streams import RangeStream
 
 __all__ = [
     "LISTING_SCHEMA",
@@ -12,6 +13,7 @@ __all__ = [
     "FileStore",
     "PathKind",
     "PathStatus",
+    "RangeStream",
     "hdfs_store",
     "object_store",
     "storage_options",

@@ -23,7 +23,7 @@ class ArrowStore:
     def __init__(self, filesystem: pafs.FileSystem) -> None:
         self._filesystem = filesystem
 
-    def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
+    def list_folder(self, path: str, *, recursive: bool, without: str = "") -> pa.Table:
         """List a folder."""
         infos = self._filesystem.get_file_info(pafs.FileSelector(path, recursive=recursive))
         cut = len(path.rstrip("/")) + 1

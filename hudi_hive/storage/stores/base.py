@@ -57,8 +57,13 @@ class FileStore(Protocol):
     def has_folders(self) -> bool:
         """Whether folders exist by themselves, and not only as beginnings of the names of files."""
 
-    def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
+    def list_folder(self, path: str, *, recursive: bool, without: str = "") -> pa.Table:
         """List a folder as a table of :data:`LISTING_SCHEMA`.
+
+        Args:
+            path: the folder.
+            recursive: what is in folders below it, too.
+            without: name of a folder in it that a recursive listing may pass over.
 
         Raises:
             FileNotFoundError: there is no such folder; where folders are only beginnings of names: no file in it.

@@ -67,7 +67,7 @@ class HdfsStore:
         except (RuntimeError, ValueError) as error:
             raise StorageError(f"HDFS refused: {_first_line(error)}", path=f"{self._url}{path}") from None
 
-    def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
+    def list_folder(self, path: str, *, recursive: bool, without: str = "") -> pa.Table:
         """List a folder."""
         cut = len(path.rstrip("/")) + 1
         with self._mapped(path):

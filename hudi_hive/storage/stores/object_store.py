@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import obstore
@@ -34,6 +35,7 @@ _PART_BYTES: Final = 16 << 20
 """Bytes from which on a file is written in parts."""
 
 _PAGE: Final = 1_000
+_BEHIND_SLASH: Final = "0"
 _TOKEN: Final = "hudihivewriter"
 """Attribute of created objects whose value only their creator knows."""
 
@@ -81,22 +83,41 @@ class ObjectStore:
 
     # -- listing -------------------------------------------------------------------------------------------------
 
-    def list_folder(self, path: str, *, recursive: bool) -> pa.Table:
-        """List a folder: one request for each 1,000 names."""
+    def list_folder(self, path: str, *, recursive: bool, without: str = "") -> pa.Table:
+        """List a folder: one request for each 1,000 names, and one more to pass over a folder."""
         key = self._key(path)
         if recursive:
-            return self._run(path, lambda _: self._list_all(path, key))
+            return self._run(path, lambda _: self._list_all(path, key, without))
         return self._run(path, lambda _: self._list_level(path, key))
 
-    def _list_all(self, path: str, key: str) -> pa.Table:
-        pages = obstore.list(self._client, key or None, chunk_size=_PAGE, return_arrow=True)
-        batches = [pa.record_batch(page) for page in pages]
+    def _list_all(self, path: str, key: str, without: str) -> pa.Table:
+        if without:
+            folder = f"{key}/{without}" if key else without
+            with ThreadPoolExecutor(1, thread_name_prefix="list") as thread:
+                before = thread.submit(self._pages, key, None, f"{folder}/")
+                behind = self._pages(key, f"{folder}{_BEHIND_SLASH}", None)
+            batches = [*before.result(), *behind]
+        else:
+            batches = self._pages(key, None, None)
         if not batches:
             raise FileNotFoundError(path)
         table = _entries(pa.Table.from_batches(batches), key)
         if not table.num_rows:
             raise FileNotFoundError(path)
         return _without_markers(table)
+
+    def _pages(self, key: str, after: str | None, before: str | None) -> list[pa.RecordBatch]:
+        """Pages of the objects whose names begin with a key and lie between two others, without these."""
+        batches: list[pa.RecordBatch] = []
+        for page in obstore.list(self._client, key or None, offset=after, chunk_size=_PAGE, return_arrow=True):
+            batch = pa.record_batch(page)
+            if before is not None:
+                ahead = batch.filter(pc.less(batch.column("path").cast(pa.string()), before))
+                if ahead.num_rows < batch.num_rows:
+                    return [*batches, ahead]
+                batch = ahead
+            batches.append(batch)
+        return batches
 
     def _list_level(self, path: str, key: str) -> pa.Table:
         result = obstore.list_with_delimiter(self._client, key or None, return_arrow=True)
@@ -156,8 +177,7 @@ class ObjectStore:
             return bytes(result.bytes()), result.range[0], result.meta["size"]
         except obstore.exceptions.BaseError as error:
             if _is_empty(error):
-                size = obstore.head(self._client, key)["size"]
-                return b"", size, size
+                return b"", 0, 0  # of a suffix, or from the start: the file is empty
             raise
 
     def _ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -168,7 +188,10 @@ class ObjectStore:
                 self._run(path, lambda _: bytes(obstore.get_range(self._client, key, start=starts[0], end=ends[0])))
             ]
         return self._run(
-            path, lambda _: [bytes(part) for part in obstore.get_ranges(self._client, key, starts=starts, ends=ends)]
+            path,
+            lambda _: [
+                bytes(part) for part in obstore.get_ranges(self._client, key, starts=starts, ends=ends, coalesce=0)
+            ],
         )
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:

@@ -14,6 +14,12 @@ READ_AHEAD_BYTES: Final = 1 << 20
 _CACHED_BYTES: Final = 64 << 20
 """Fetched bytes of a file that are kept."""
 
+_GAP_BYTES: Final = 256 << 10
+"""Bytes between two ranges up to which fetching them too costs less than another request."""
+
+_REQUEST_BYTES: Final = 16 << 20
+"""Bytes from which on a request is not made longer: several are answered at the same time."""
+
 FetchRanges = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
 """Gives the bytes of ranges (start, end) of one file, fetched at the same time."""
 
@@ -37,19 +43,35 @@ class RangeFile:
 
     def add(self, start: int, data: bytes) -> None:
         """Keep bytes that were fetched."""
+        self._make_room()
+        self._keep(start, data)
+
+    def _make_room(self) -> None:
         if self._bytes > _CACHED_BYTES:
             self._starts, self._parts, self._bytes = [], [], 0
+
+    def _keep(self, start: int, data: bytes) -> None:
         place = bisect_right(self._starts, start)
         self._starts.insert(place, start)
         self._parts.insert(place, memoryview(data))
         self._bytes += len(data)
 
     def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Fetch ranges (start, end), those that are not kept yet, at the same time."""
-        missing = [(start, end) for start, end in ranges if end > start and self._cached(start, end) is None]
-        if missing:
-            for (start, _), data in zip(missing, self._fetch(missing), strict=True):
-                self.add(start, data)
+        """Fetch ranges (start, end), those that are not kept yet, at the same time; neighbours in one request.
+
+        All of them are kept until others are fetched.
+        """
+        missing = [(start, min(end, self._size)) for start, end in sorted(ranges) if self._is_missing(start, end)]
+        if not missing:
+            return
+        joined = _neighbours_joined(missing)
+        fetched = self._fetch(joined)
+        self._make_room()
+        for (start, _), data in zip(joined, fetched, strict=True):
+            self._keep(start, data)
+
+    def _is_missing(self, start: int, end: int) -> bool:
+        return start < min(end, self._size) and self._cached(start, min(end, self._size)) is None
 
     def _cached(self, start: int, end: int) -> memoryview | None:
         place = bisect_right(self._starts, start) - 1
@@ -96,6 +118,17 @@ class RangeFile:
         """Forget what was fetched."""
         self.closed = True
         self._starts, self._parts = [], []
+
+
+def _neighbours_joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted ranges, those joined between which there is little; none is cut, so that each is found in one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and start <= joined[-1][1] + _GAP_BYTES and joined[-1][1] - joined[-1][0] < _REQUEST_BYTES:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 class RangeStream(pa.PythonFile):

@@ -28,7 +28,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table.core.generations import refuse_earlier_table
 from hudi_hive.table.properties import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.view import DirectoryLister, FileSystemView, Lister
-from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
+from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline, timeline_folder
 from hudi_hive.timeline.instants import CLEAN
 
 _T = TypeVar("_T")
@@ -184,7 +184,17 @@ class MetaClient:
                     self._timeline = self._load_timeline()
         return self._timeline
 
-    def _load_timeline(self) -> Timeline:
+    @property
+    def timeline_folder(self) -> str:
+        """The folder of the active timeline, relative to the base path."""
+        return timeline_folder(self.config.layout, self.config.timeline_path)
+
+    def load_timeline(self, listing: pa.Table) -> None:
+        """Make the timeline of a listing of its folder, in place of one that is made on first use."""
+        with self._loading:
+            self._timeline = self._load_timeline(listing)
+
+    def _load_timeline(self, listing: pa.Table | None = None) -> Timeline:
         config = self.config
         return Timeline.load(
             self.storage,
@@ -193,6 +203,7 @@ class MetaClient:
             history_path=config.history_path,
             archive_folder=config.archive_folder,
             timezone=config.timezone,
+            listing=listing,
         )
 
     def refuse_removed_files(self) -> None:

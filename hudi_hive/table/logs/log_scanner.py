@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Final, Protocol
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, iter_blocks
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, run_together
 from hudi_hive.table.logs.block_schemas import refuse_damaged_schemas
 from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
 from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block
@@ -27,8 +27,6 @@ from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block
 _log = logging.getLogger(__name__)
 
 _ROLLBACK: Final = "0"
-_READERS: Final = 8
-"""Files of one slice that are fetched at a time from a store that is not local."""
 
 
 class CommitTest(Protocol):
@@ -158,10 +156,7 @@ def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:
             uri = storage.uri(path)
             raise FileVanishedError("log file is gone", path=uri, remedy="plan the query again") from error
 
-    if storage.is_local or len(paths) < 2:
-        return [read(path) for path in paths]
-    with ThreadPoolExecutor(min(_READERS, len(paths))) as pool:
-        return list(pool.map(read, paths))
+    return run_together(storage, [partial(read, path) for path in paths])
 
 
 def _warn_of_torn_ends(blocks: Sequence[LogBlock]) -> None:

@@ -34,6 +34,9 @@ _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
 _SERIES: Final = (10, 20, 40, 80, 100)
 """Partitions in the first batches; the last number goes on."""
 
+_FEW_FOLDERS: Final = 16
+"""Partitions up to which they are listed one by one where one listing could give all files of the table."""
+
 _SHARE: Final = 100
 """Folders that one task lists."""
 
@@ -118,8 +121,8 @@ class DirectoryLister:
         Folders whose files were seen on the way are not listed again. One listing per folder, as for
         :meth:`partitions`.
         """
-        if self._walked is not None:
-            yield from in_batches(self._walked[0])
+        if self._walked is not None or not self._storage.has_folders:
+            yield from in_batches(self.partitions())
             return
         tables = [LISTED_SCHEMA.empty_table()]
         paths: list[str] = []
@@ -135,6 +138,8 @@ class DirectoryLister:
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
         remaining = list(dict.fromkeys(partitions))
+        if len(remaining) > _FEW_FOLDERS and not self._storage.has_folders:
+            self.partitions()
         listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
         seen = {path: table for path in remaining if (table := listed.get(path)) is not None}
         tables: list[pa.Table] = []
@@ -162,7 +167,8 @@ def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> t
     """Find the partitions at or below folders of a table, and their files; each folder is listed once.
 
     A folder is a partition when it holds a partition metafile (docs/format.md#partition-metafile); others are gone down
-    into, level by level, but for tables nested in this one's folders.
+    into, level by level, but for tables nested in this one's folders. Where folders are only beginnings of names, a
+    whole table is listed in one go.
 
     Args:
         storage: rooted at the table's base path.
@@ -175,9 +181,12 @@ def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> t
     partitions: list[str] = []
     tables = [LISTED_SCHEMA.empty_table()]
     level = list(roots)
+    step = partial(_step, storage)
+    if run is None and level == [""] and not storage.has_folders:
+        step = partial(_step_in, _tree(storage.list(recursive=True, without=METAFOLDER)))
     while level:
         shares = [level[at : at + _SHARE] for at in range(0, len(level), _SHARE)]
-        steps = [_step(storage, level)] if run is None else run(partial(_step, storage), shares)
+        steps = [step(level)] if run is None else run(step, shares)
         level = []
         for found, files, further in steps:
             partitions += found
@@ -206,7 +215,33 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
 
 def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
     """Those of some folders that are partitions, the files of these, and the folders in the others to look into."""
-    entries = _entries(storage, folders, _list_walked)
+    return _judged(_entries(storage, folders, _list_walked))
+
+
+def _step_in(tree: pa.Table, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
+    """As :func:`_step`, of all entries of a table."""
+    return _judged(tree.filter(pc.is_in(tree.column("partition"), value_set=pa.array(folders, pa.string()))))
+
+
+def _tree(listing: pa.Table) -> pa.Table:
+    """All entries of a table by a listing of its files, as :func:`_entries` gives them: the folders are added."""
+    parents = pc.replace_substring_regex(listing.column("path"), r"(?s)/?[^/]*$", "")
+    folders: set[str] = set()
+    for path in pc.unique(parents).to_pylist():
+        while path and path not in folders:
+            folders.add(path)
+            path = path.rpartition("/")[0]
+    paths = pa.array(sorted(folders), pa.string())
+    zeros = pa.repeat(pa.scalar(0, pa.int64()), len(paths))
+    marks = pa.repeat(pa.scalar(True), len(paths))
+    entries = pa.concat_tables([listing, pa.table([paths, zeros, zeros, marks], schema=LISTING_SCHEMA)])
+    parents = pc.replace_substring_regex(entries.column("path"), r"(?s)/?[^/]*$", "")
+    names = pc.replace_substring_regex(entries.column("path"), r"(?s)^.*/", "")
+    return entries.append_column("partition", parents).append_column("name", names)
+
+
+def _judged(entries: pa.Table) -> tuple[list[str], pa.Table, list[str]]:
+    """What :func:`_step` gives, of the entries of its folders."""
     inner, files = entries.filter(entries.column("is_dir")), _files(entries)
     # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
     # as one. This table's own base path, marked or not, is no partition either.

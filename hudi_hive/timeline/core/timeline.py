@@ -148,6 +148,7 @@ class Timeline:
         history_path: str = "history",
         archive_folder: str = "archived",
         timezone: str = "LOCAL",
+        listing: pa.Table | None = None,
     ) -> Timeline:
         """Load a table's timeline by one listing of its folder.
 
@@ -158,6 +159,7 @@ class Timeline:
             history_path: ``hoodie.timeline.history.path``, below the timeline folder (layout 2).
             archive_folder: ``hoodie.archivelog.folder``, below ``.hoodie`` (layout 1).
             timezone: ``hoodie.table.timeline.timezone``.
+            listing: the listing of the timeline's folder, if there is one already.
 
         Raises:
             UnsupportedTableError: another layout.
@@ -166,10 +168,10 @@ class Timeline:
         """
         if layout not in (1, 2):
             raise UnsupportedTableError(f"timeline layout {layout} is not supported", path=storage.uri())
-        folder = ".hoodie" if layout == 1 else _join(".hoodie", timeline_path)
+        folder = timeline_folder(layout, timeline_path)
         archive = _join(".hoodie", archive_folder) if layout == 1 else _join(folder, history_path)
         try:
-            listing = storage.list(folder)
+            listing = storage.list(folder) if listing is None else listing
         except PathNotFoundError as error:
             if layout == 1:
                 raise TableNotFoundError("no Hudi table: there is no .hoodie folder", path=storage.uri()) from error
@@ -449,6 +451,11 @@ class Timeline:
                 self._derived[name] = make()
             value: _T = self._derived[name]
             return value
+
+
+def timeline_folder(layout: int, timeline_path: str) -> str:
+    """The folder of the active timeline, relative to the base path; arguments as those of :meth:`Timeline.load`."""
+    return ".hoodie" if layout == 1 else _join(".hoodie", timeline_path)
 
 
 def _highest_states(instants: Iterable[Instant]) -> list[Instant]:

@@ -1,0 +1,71 @@
+"""Opens the metadata table of a table: its properties and timeline, at the same time where they are waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from hudi_hive.errors import MetadataTableError, PathNotFoundError, TableNotFoundError
+from hudi_hive.storage import Storage, run_together
+from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table.view import list_folders
+
+METADATA_FOLDER: Final = ".hoodie/metadata"
+
+FILES: Final = "files"
+
+
+class OpenedTable(NamedTuple):
+    """A metadata table with its timeline.
+
+    Attributes:
+        client: its client, whose timeline was read.
+        files: a listing of the partition ``files`` that was made meanwhile; None where it would have cost time.
+    """
+
+    client: MetaClient
+    files: pa.Table | None
+
+
+def open_own(client: MetaClient) -> OpenedTable:
+    """Open the metadata table of a client's table.
+
+    A remote store is asked for all at the same time, the timeline where tables of the same version have it, and once
+    more if the properties say another place.
+
+    Raises:
+        MetadataTableError: it is missing, or its base files are no HFiles.
+    """
+    storage = client.storage.child(METADATA_FOLDER)
+    if storage.is_local:
+        own = MetaClient(storage, _properties(storage))
+        _ = own.timeline
+        return OpenedTable(own, None)
+    folder = ".hoodie" if client.config.layout == 1 else ".hoodie/timeline"
+
+    def instants() -> pa.Table | None:
+        try:
+            return storage.list(folder)
+        except PathNotFoundError:
+            return None
+
+    calls: list[Callable[[], Any]] = [partial(_properties, storage), instants, partial(list_folders, storage, [FILES])]
+    config, listing, files = run_together(storage, calls)
+    own = MetaClient(storage, config)
+    if listing is not None and own.timeline_folder == folder:
+        own.load_timeline(listing)
+    _ = own.timeline
+    return OpenedTable(own, files)
+
+
+def _properties(storage: Storage) -> TableConfig:
+    try:
+        config = TableConfig.load(storage, metadata_table=True)
+    except TableNotFoundError as error:
+        raise MetadataTableError("the metadata table is missing", path=storage.uri()) from error
+    if config.base_file_format != "hfile":
+        raise MetadataTableError("the metadata table's base files are no HFiles", path=storage.uri())
+    return config

@@ -1,0 +1,33 @@
+"""Runs calls that wait for a store at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from hudi_hive.storage.storage import Storage
+
+_T = TypeVar("_T")
+
+_THREADS: Final = 32
+
+
+def run_together(storage: Storage, calls: Sequence[Callable[[], _T]]) -> list[_T]:
+    """Call functions that each wait for a remote store at the same time; one after the other for a local disk.
+
+    Args:
+        storage: what they wait for.
+        calls: the functions.
+
+    Returns:
+        What each returned, in their order.
+
+    Raises:
+        Exception: what the first of them in their order raised, once all have ended.
+    """
+    if storage.is_local or len(calls) < 2:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(min(_THREADS, len(calls)), thread_name_prefix="hudi-wait") as threads:
+        futures = [threads.submit(call) for call in calls]
+    return [future.result() for future in futures]

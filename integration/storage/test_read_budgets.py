@@ -1,0 +1,121 @@
+"""Requests on the wire of opening, planning, reading and syncing a table on S3, held to budgets.
+
+Rounds are requests that had to wait for another's answer; each is delayed so long that what is asked for at the same
+time cannot look like two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.testing import FakeMetastore
+from integration.support.stores.proxy import StoreProxy
+from integration.support.stores.s3 import S3Server
+from integration.support.stores.wide_tables import ROWS, write_named_table, write_wide_table
+from tests.support.running.long import long_case
+
+_DELAY_S: Final = 0.4
+_LISTED: Final = {"hoodie.metadata.enable": "false"}
+_PAGE: Final = 1_000
+
+_OPEN, _PLAN, _PLAN_ROUNDS, _BESIDE_PAGES, _IN_FLIGHT, _SYNC = 2, 12, 5, 6, 32, 3
+"""Budgets: requests to open, requests and rounds of a plan, those of a listing beside its pages, requests at the same
+time when many files are read, and of a sync that has nothing to do."""
+
+
+class Wide(NamedTuple):
+    """An uploaded table."""
+
+    uri: str
+    files: int
+    objects: int
+
+
+def _uploaded(s3: S3Server, path: Path, files: int) -> Wide:
+    uri = s3.folder()
+    s3.upload(path, uri)
+    objects = sum(not name.startswith(".hoodie/") for name in s3.files(uri))
+    return Wide(uri, files, objects)
+
+
+@pytest.fixture(scope="module", params=[(40, 5), long_case((200, 5))], ids=["40x5", "200x5"])
+def wide(request: pytest.FixtureRequest, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Wide:
+    partitions, files = request.param
+    path = tmp_path_factory.mktemp("wide") / "t"
+    write_wide_table(path, partitions, files)
+    return _uploaded(s3, path, partitions * files)
+
+
+def _open(table: Wide, s3: S3Server, proxy: StoreProxy) -> HudiTable:
+    return HudiTable.open(table.uri, storage_options=s3.options(proxy.port))
+
+
+def test_open_and_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
+    with s3_proxy.recording(_DELAY_S) as opening:
+        table = _open(wide, s3, s3_proxy)
+    assert len(opening) <= _OPEN, opening
+    with s3_proxy.recording(_DELAY_S) as planning:
+        plan = table.scan().plan()
+    assert plan.slices.num_rows == wide.files
+    assert len(planning) <= _PLAN, planning
+    assert opening.rounds + planning.rounds <= _PLAN_ROUNDS, planning
+    assert not any(request.kind in ("HEAD", "RANGE") for request in (*opening.requests, *planning.requests))
+
+
+def test_plan_by_listing(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
+    with s3_proxy.recording() as recording:
+        plan = _open(wide, s3, s3_proxy).scan(options=_LISTED).plan()
+    assert plan.slices.num_rows == wide.files
+    assert len(recording) <= -(-wide.objects // _PAGE) + _BESIDE_PAGES, recording
+
+
+def test_reading_small_files(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
+    scan = _open(wide, s3, s3_proxy).scan()
+    scan.plan()
+    with s3_proxy.recording(_DELAY_S) as recording:
+        assert scan.to_arrow().num_rows == wide.files * ROWS
+    assert recording.kinds == {"GET": wide.files}
+    assert recording.in_flight >= _IN_FLIGHT
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_sync_with_nothing_to_do(
+    table_type: str, s3: S3Server, s3_proxy: StoreProxy, tmp_path: Path, fake_metastore: FakeMetastore
+) -> None:
+    write_wide_table(tmp_path / "t", 3, 2, table_type=table_type)
+    table = _uploaded(s3, tmp_path / "t", 6)
+    config = HiveSyncConfig(
+        base_path=table.uri,
+        metastore_uris=fake_metastore.uri,
+        partition_fields=["p"],
+        storage_options=s3.options(s3_proxy.port),
+    )
+    tool = HiveSyncTool(config)
+    tool.sync()
+    with s3_proxy.recording() as recording:
+        report = tool.sync()
+    assert report.is_noop
+    assert len(recording) <= _SYNC, recording
+
+
+@pytest.fixture
+def fake_metastore() -> Iterator[FakeMetastore]:
+    with FakeMetastore() as running:
+        yield running
+
+
+@pytest.mark.long
+def test_plan_of_200_000_files(s3: S3Server, s3_proxy: StoreProxy, tmp_path: Path) -> None:
+    write_named_table(tmp_path / "t", 10_000, 20)
+    table = _uploaded(s3, tmp_path / "t", 200_001)
+    with s3_proxy.recording(_DELAY_S) as recording:
+        plan = _open(table, s3, s3_proxy).scan().plan()
+    assert (plan.slices.num_rows, plan.partitions_planned) == (200_001, 10_001)
+    assert len(recording) <= _OPEN + _PLAN, recording
+    assert recording.rounds <= _PLAN_ROUNDS, recording
