@@ -5,27 +5,23 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from hudi_hive.errors import (
-    PathExistsError,
-    PathNotFoundError,
-    StorageError,
-    UnsafePathError,
-)
+from hudi_hive.errors import PathNotFoundError, StorageError, UnsafePathError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
+from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
-from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info, without_secrets
-from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, PathKind, PathStatus
+from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info
+from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
 
 _STATS: Final = 32
 """Paths of a remote store whose status is asked at the same time."""
@@ -84,6 +80,11 @@ class Storage:
     def creates_atomically(self) -> bool:
         """Whether of several that :meth:`create_if_absent` one file at the same time exactly one succeeds."""
         return self._store is None or self._store.creates_atomically
+
+    @property
+    def replaces_atomically(self) -> bool:
+        """Whether :meth:`write_version` can replace a file only if nobody has changed it."""
+        return isinstance(self._store, VersionedStore)
 
     def uri(self, path: str = "") -> str:
         """Full URI of a relative path (``file:/…`` for local files, as Hadoop writes it)."""
@@ -183,7 +184,7 @@ class Storage:
             UnsafePathError: a symbolic link on the way to it leads out of the root.
         """
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is None:
                 self.check_read(path)
                 return self._list_local(full, path, recursive, missing_ok, walk or recursive)
@@ -260,7 +261,7 @@ class Storage:
         """What a path names, its size and when it was written."""
         self.counters.add("exists")
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             return local_files.status(full) if self._store is None else self._store.status(full)
 
     def statuses(self, paths: Sequence[str]) -> Sequence[PathStatus]:
@@ -283,7 +284,7 @@ class Storage:
             PathNotFoundError: the file does not exist.
         """
         self.counters.add("opens", path=self.uri(path))
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             self.check_read(path)
             full = self.full_path(path)
             return pa.OSFile(full) if self._store is None else self._store.open_input(full, size)
@@ -295,13 +296,13 @@ class Storage:
             PathNotFoundError: the file does not exist.
         """
         if self._store is None:
-            with self.open_input(path) as stream, _mapped(self.uri(path)):
+            with self.open_input(path) as stream, mapped_errors(self.uri(path)):
                 if offset:
                     stream.seek(offset)
                 data: bytes = stream.read(length) if length is not None else stream.read()
         else:
             self.counters.add("opens", path=self.uri(path))
-            with _mapped(self.uri(path)):
+            with mapped_errors(self.uri(path)):
                 data = self._store.read(self.full_path(path), offset, length)
         self.counters.add("reads")
         self.counters.add("bytes_read", len(data))
@@ -313,7 +314,7 @@ class Storage:
         """Write a whole file, replacing an existing one; missing parent folders are created."""
         self.counters.add("writes")
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is not None:
                 self._store.write(full, data)
                 return
@@ -331,7 +332,7 @@ class Storage:
             return
         self.counters.add("writes")
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             self.check_write(path)
             self._drop_checksum(full)
             local_files.replace_file(full, data)
@@ -343,7 +344,7 @@ class Storage:
         """
         self.counters.add("writes")
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is not None:
                 return self._store.open_output(full)
             self._prepare(path, full)
@@ -362,7 +363,7 @@ class Storage:
         """
         self.counters.add("writes")
         full = self.full_path(path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is not None:
                 self._store.create(full, data)
                 return
@@ -370,9 +371,39 @@ class Storage:
                 self._links.check_folder(posixpath.dirname(path))
             local_files.create_new(full, data, lasting=lasting)
 
+    def read_version(self, path: str) -> FileVersion:
+        """Read a whole file with what identifies its version, where :attr:`replaces_atomically`."""
+        self.counters.add("opens", path=self.uri(path))
+        with mapped_errors(self.uri(path)):
+            found = self._versions.read_version(self.full_path(path))
+        self.counters.add("reads")
+        self.counters.add("bytes_read", len(found.data))
+        return found
+
+    def write_version(self, path: str, data: bytes, current: FileVersion | None) -> FileVersion:
+        """Replace a file if it is still of a version, or create it, in one step; gives the new version.
+
+        Args:
+            path: the file.
+            data: all of the new version.
+            current: the version that was read or written last; None if there is to be no file.
+
+        Raises:
+            PathExistsError: somebody else was first: another version is there, or none any more.
+        """
+        self.counters.add("writes")
+        with mapped_errors(self.uri(path)):
+            return self._versions.write_version(self.full_path(path), data, current)
+
+    @property
+    def _versions(self) -> VersionedStore:
+        if not isinstance(self._store, VersionedStore):
+            raise StorageError("this store cannot replace a file only if nobody has changed it", path=self.uri())
+        return self._store
+
     def create_dir(self, path: str) -> None:
         """Create a folder and its parents, if it does not exist."""
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is not None:
                 self._store.create_folder(self.full_path(path))
                 return
@@ -391,13 +422,13 @@ class Storage:
             StorageError: the disk refused it.
         """
         if self.is_local:
-            with _mapped(self.uri()):
+            with mapped_errors(self.uri()):
                 local_files.flush_files([self.full_path(path) for path in paths])
 
     def flush_folders(self, paths: Iterable[str]) -> None:
         """Flush creations and deletions in local folders to the disk; missing folders are skipped."""
         if self.is_local:
-            with _mapped(self.uri()):
+            with mapped_errors(self.uri()):
                 folders = (self.full_path(path) for path in paths)
                 local_files.flush_folders(folder for folder in folders if os.path.isdir(folder))
 
@@ -411,7 +442,7 @@ class Storage:
         self.counters.add("deletes")
         full = self.full_path(path)
         try:
-            with _mapped(self.uri(path)):
+            with mapped_errors(self.uri(path)):
                 if self._store is not None:
                     self._store.delete_file(full)
                 elif self._links is not None:
@@ -432,7 +463,7 @@ class Storage:
             PathNotFoundError: the file does not exist.
         """
         old, new = self.full_path(path), target.full_path(target_path)
-        with _mapped(self.uri(path)):
+        with mapped_errors(self.uri(path)):
             if self._store is not None:
                 self._store.move(old, new)
             else:
@@ -464,7 +495,7 @@ class Storage:
         self.counters.add("deletes")
         full = self.full_path(path)
         try:
-            with _mapped(self.uri(path)):
+            with mapped_errors(self.uri(path)):
                 if self._store is not None:
                     self._store.delete_tree(full)
                 elif self._links is not None:
@@ -472,18 +503,3 @@ class Storage:
         except PathNotFoundError:
             if not missing_ok:
                 raise
-
-
-@contextmanager
-def _mapped(path: str) -> Iterator[None]:
-    """Turn the file system's errors into ours."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise PathNotFoundError("no such file or folder", path=path) from error
-    except FileExistsError as error:
-        raise PathExistsError("file exists already", path=path) from error
-    except NotADirectoryError as error:
-        raise PathNotFoundError("not a folder", path=path) from error
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"storage call failed: {error}", path=path) from without_secrets(error)

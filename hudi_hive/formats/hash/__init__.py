@@ -6,6 +6,7 @@ Source: docs/format.md#bloom-filters, docs/format.md#bucket-index, docs/format/h
 from __future__ import annotations
 
 from hudi_hive.formats.hash.bloom import SIMPLE, BloomBuilder, BloomFilter, BloomSettings, key_hashes
+from hudi_hive.formats.hash.hash_id import hash_id
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.hash.java_hash import string_hashes
 
@@ -15,6 +16,7 @@ __all__ = [
     "BloomFilter",
     "BloomSettings",
     "bucket_numbers",
+    "hash_id",
     "key_hashes",
     "string_hashes",
 ]

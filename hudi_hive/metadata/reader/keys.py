@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import struct
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.formats.hash import string_hashes
+from hudi_hive.formats.hash import hash_id, string_hashes
 from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
 
 ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
@@ -24,16 +23,6 @@ ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 
 ROOT_PARTITION: Final = "."
 """How the partition of a table without partition columns is called here; its path is empty."""
-
-_MASK: Final = 0xFFFFFFFFFFFFFFFF
-_P1, _P2, _P3, _P4, _P5 = (
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
-_SEED: Final = 0xFFFFFFFFDABADABA  # a 32-bit seed, sign-extended
 
 
 def partition_identifier(path: str) -> str:
@@ -48,12 +37,12 @@ def partition_path(identifier: str) -> str:
 
 def column_key(column: str) -> str:
     """The part (12 characters) of keys of column and partition statistics that identifies a column."""
-    return _text(_hash64(column))
+    return _text(hash_id(column))
 
 
 def partition_key(path: str) -> str:
     """The part (12 characters) of keys that identifies a partition path."""
-    return _text(_hash64(partition_identifier(path)))
+    return _text(hash_id(partition_identifier(path)))
 
 
 def file_key(name: str) -> str:
@@ -96,46 +85,3 @@ def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np
 
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def _hash64(text: str) -> bytes:
-    return _xxhash64(text.encode(), _SEED).to_bytes(8, "big")
-
-
-def _rotate(value: int, bits: int) -> int:
-    return ((value << bits) | (value >> (64 - bits))) & _MASK
-
-
-def _round(state: int, lane: int) -> int:
-    return (_rotate((state + lane * _P2) & _MASK, 31) * _P1) & _MASK
-
-
-def _xxhash64(data: bytes, seed: int) -> int:
-    """xxHash64 of short texts: names of columns and partitions, so speed is no matter."""
-    position = 0
-    if len(data) >= 32:
-        states = [(seed + _P1 + _P2) & _MASK, (seed + _P2) & _MASK, seed, (seed - _P1) & _MASK]
-        while position + 32 <= len(data):
-            lanes = struct.unpack_from("<4Q", data, position)
-            states = [_round(state, lane) for state, lane in zip(states, lanes, strict=True)]
-            position += 32
-        value = sum(_rotate(state, bits) for state, bits in zip(states, (1, 7, 12, 18), strict=True)) & _MASK
-        for state in states:
-            value = ((value ^ _round(0, state)) * _P1 + _P4) & _MASK
-    else:
-        value = (seed + _P5) & _MASK
-    value = (value + len(data)) & _MASK
-    while position + 8 <= len(data):
-        value ^= _round(0, int(struct.unpack_from("<Q", data, position)[0]))
-        value = (_rotate(value, 27) * _P1 + _P4) & _MASK
-        position += 8
-    if position + 4 <= len(data):
-        value ^= (int(struct.unpack_from("<I", data, position)[0]) * _P1) & _MASK
-        value = (_rotate(value, 23) * _P2 + _P3) & _MASK
-        position += 4
-    for byte in data[position:]:
-        value ^= (byte * _P5) & _MASK
-        value = (_rotate(value, 11) * _P1) & _MASK
-    value = ((value ^ (value >> 33)) * _P2) & _MASK
-    value = ((value ^ (value >> 29)) * _P3) & _MASK
-    return value ^ (value >> 32)

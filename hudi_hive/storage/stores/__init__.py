@@ -1,7 +1,15 @@
 """The stores behind Storage, of one interface: object stores, HDFS, fsspec; their options, retries and faults."""
 
 from hudi_hive.storage.stores.arrow_store import ArrowStore
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileStore, PathKind, PathStatus
+from hudi_hive.storage.stores.base import (
+    LISTING_SCHEMA,
+    MISSING,
+    FileStore,
+    FileVersion,
+    PathKind,
+    PathStatus,
+    VersionedStore,
+)
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store, storage_options
 from hudi_hive.storage.stores.remote_streams import RangeStream
 
@@ -11,9 +19,11 @@ __all__ = [
     "OBJECT_SCHEMES",
     "ArrowStore",
     "FileStore",
+    "FileVersion",
     "PathKind",
     "PathStatus",
     "RangeStream",
+    "VersionedStore",
     "hdfs_store",
     "object_store",
     "storage_options",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -40,6 +40,41 @@ class PathStatus:
 
 MISSING: Final = PathStatus(PathKind.MISSING)
 """The status of a path that names nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """One version of a file, by which a store knows whether it is still the last one.
+
+    Attributes:
+        data: all of the file.
+        e_tag: what the store calls this content; changes with it.
+        version: the store's number of the version, where it has one.
+    """
+
+    data: bytes
+    e_tag: str | None
+    version: str | None
+
+
+@runtime_checkable
+class VersionedStore(Protocol):
+    """A store that replaces a file only if it is still of a version."""
+
+    def read_version(self, path: str) -> FileVersion:
+        """Read a whole file with what identifies its version."""
+
+    def write_version(self, path: str, data: bytes, current: FileVersion | None) -> FileVersion:
+        """Replace the current version of a file, or create a file, in one step; gives the new version.
+
+        Args:
+            path: the file.
+            data: all of the new version.
+            current: the version that is replaced; None if there is to be no such file.
+
+        Raises:
+            FileExistsError: the file is of another version, was deleted, or, without a current version, is there.
+        """
 
 
 class FileStore(Protocol):

@@ -15,7 +15,7 @@ import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileVersion, PathKind, PathStatus
 from hudi_hive.storage.stores.object_faults import error_code, http_status, store_error
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, UploadFile
 from hudi_hive.storage.stores.retry import RetryPolicy
@@ -230,6 +230,39 @@ class ObjectStore:
 
         self._run(path, attempt)
 
+    def read_version(self, path: str) -> FileVersion:
+        """Read a whole file with its ETag."""
+        key = self._key(path)
+
+        def attempt(_: int) -> FileVersion:
+            result = obstore.get(self._client, key)
+            return _version(bytes(result.bytes()), result.meta)
+
+        return self._run(path, attempt)
+
+    def write_version(self, path: str, data: bytes, current: FileVersion | None) -> FileVersion:
+        """Replace or create a file by a conditional put."""
+        key, token = self._key(path), uuid.uuid4().hex
+        mode: Any = "create" if current is None else {"e_tag": current.e_tag, "version": current.version}
+
+        def attempt(number: int) -> FileVersion:
+            try:
+                result = obstore.put(
+                    self._client, key, data, mode=mode, attributes={_TOKEN: token}, use_multipart=False
+                )
+                return _version(data, result)
+            except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
+                # The first try may have been done, and only its answer lost.
+                there = None if number == 1 else obstore.get(self._client, key)
+                if there is None or there.attributes.get(_TOKEN) != token:
+                    raise FileExistsError(path) from None
+                return _version(data, there.meta)
+
+        try:
+            return self._run(path, attempt)
+        except FileNotFoundError:
+            raise FileExistsError(path) from None
+
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a stream: one request for a file of up to 16 MiB, parts for a larger one."""
         key = self._key(path)
@@ -283,6 +316,10 @@ def _without_markers(table: pa.Table) -> pa.Table:
 def _is_empty(error: BaseException) -> bool:
     """Whether a range was refused since it begins at or behind the end of the file."""
     return http_status(error) == 416 or _NOT_PARTIAL in str(error)
+
+
+def _version(data: bytes, meta: Any) -> FileVersion:  # noqa: ANN401 - obstore's ObjectMeta or PutResult
+    return FileVersion(data, meta.get("e_tag"), meta.get("version"))
 
 
 def _milliseconds(meta: Any) -> int:  # noqa: ANN401 - obstore's ObjectMeta
