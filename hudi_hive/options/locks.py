@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import between, choice, integer, java_class, optional, optional_text, positive, whole
+from hudi_hive.options.parsers import between, choice, java_class, optional, optional_text, positive, text, whole
 
 WRITE, LOCK = Face.WRITE, Face.LOCK
 
@@ -31,6 +31,12 @@ HEARTBEAT_MISSES: Final = Option(
     honoured_by=(WRITE,),
 )
 
+TextOption = Option[str | None]
+"""An option that is a text, or not given."""
+
+OTHER_LOCKS: Final = "ZookeeperBasedLockProvider, DynamoDBBasedLockProvider or HiveMetastoreBasedLockProvider"
+"""Locks that do not depend on what the table's store can do, for remedies."""
+
 # -- locks -------------------------------------------------------------------------------------------------------------
 
 LOCK_PROVIDER: Final = Option(
@@ -41,11 +47,16 @@ LOCK_PROVIDER: Final = Option(
             "HiveMetastoreBasedLockProvider",
             "InProcessLockProvider",
             "LocalProcessLockProvider",
+            "StorageBasedLockProvider",
+            "ZookeeperBasedLockProvider",
+            "ZookeeperBasedImplicitBasePathLockProvider",
+            "DynamoDBBasedLockProvider",
+            "DynamoDBBasedImplicitPartitionKeyLockProvider",
             others="name one of these locks",
         )
     ),
     None,
-    "Which lock writers share: a file, the metastore's, or this process's.",
+    "Which lock writers share: a file, the metastore's, ZooKeeper's, DynamoDB's, or this process's.",
     honoured_by=(LOCK,),
 )
 LOCK_PATH: Final = Option(
@@ -80,7 +91,8 @@ LOCK_WAIT: Final = Option(
     "hoodie.write.lock.wait_time_ms",
     whole,
     0,
-    "Milliseconds that each try waits for the lock; by default a try is a look.",
+    "Milliseconds that each try waits for the lock; by default a try is a look. In DynamoDB also the lease, there "
+    "60,000 by default.",
     honoured_by=(LOCK,),
 )
 LOCK_DATABASE: Final = Option(
@@ -111,19 +123,139 @@ LOCK_HEARTBEAT: Final = Option(
     "The metastore's lock: milliseconds between two heartbeats of its holder.",
     honoured_by=(LOCK,),
 )
-_ZOOKEEPER: Final = (
-    "it counts tries inside Hudi's client of ZooKeeper, which is not supported; those here are counted by "
-    "hoodie.write.lock.client.*"
+LOCK_RETRIES: Final = Option(
+    "hoodie.write.lock.num_retries",
+    whole,
+    15,
+    "ZooKeeper's lock: tries of a connection or request after the first.",
+    honoured_by=(LOCK,),
 )
-LOCK_RETRIES: Final = Option[int | None](
-    "hoodie.write.lock.num_retries", integer, None, "Tries inside the lock provider.", harmless={LOCK: _ZOOKEEPER}
-)
-LOCK_RETRY_WAIT: Final = Option[int | None](
+LOCK_RETRY_WAIT: Final = Option(
     "hoodie.write.lock.wait_time_ms_between_retry",
-    integer,
+    whole,
+    1000,
+    "ZooKeeper's lock: milliseconds before the second try of a connection or request; further waits double.",
+    honoured_by=(LOCK,),
+)
+LOCK_RETRY_LONGEST_WAIT: Final = Option(
+    "hoodie.write.lock.max_wait_time_ms_between_retry",
+    whole,
+    16_000,
+    "ZooKeeper's lock: the longest of these waits in milliseconds.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_URL: Final[TextOption] = Option(
+    "hoodie.write.lock.zookeeper.url",
+    optional_text,
     None,
-    "Milliseconds between tries inside the lock provider.",
-    harmless={LOCK: _ZOOKEEPER},
+    "ZooKeeper's lock: addresses of the servers, host:port,host:port.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_BASE_PATH: Final[TextOption] = Option(
+    "hoodie.write.lock.zookeeper.base_path",
+    optional_text,
+    None,
+    "ZooKeeper's lock: node below which the lock's key is.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_LOCK_KEY: Final[TextOption] = Option(
+    "hoodie.write.lock.zookeeper.lock_key",
+    optional_text,
+    None,
+    "ZooKeeper's lock: its key; the table's name by default.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_SESSION_TIMEOUT: Final = Option(
+    "hoodie.write.lock.zookeeper.session_timeout_ms",
+    positive,
+    60_000,
+    "ZooKeeper's lock: milliseconds of a holder's silence after which it is free.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_CONNECTION_TIMEOUT: Final = Option(
+    "hoodie.write.lock.zookeeper.connection_timeout_ms",
+    positive,
+    15_000,
+    "ZooKeeper's lock: milliseconds in which a connection is to be made.",
+    honoured_by=(LOCK,),
+)
+ZOOKEEPER_PORT: Final[TextOption] = Option(
+    "hoodie.write.lock.zookeeper.port",
+    optional_text,
+    None,
+    "ZooKeeper's lock: port of the servers.",
+    harmless={LOCK: "Hudi's client of ZooKeeper takes ports from hoodie.write.lock.zookeeper.url alone, and so do we"},
+)
+STORAGE_VALIDITY: Final = Option(
+    "hoodie.write.lock.storage.validity.timeout.secs",
+    positive,
+    300,
+    "The storage's lock: seconds for which it is held unless it is prolonged; at least ten intervals.",
+    honoured_by=(LOCK,),
+)
+STORAGE_RENEW_INTERVAL: Final = Option(
+    "hoodie.write.lock.storage.renew.interval.secs",
+    positive,
+    30,
+    "The storage's lock: seconds between two prolongations by its holder.",
+    honoured_by=(LOCK,),
+    aliases=("hoodie.write.lock.storage.heartbeat.poll.secs",),
+)
+DYNAMODB_TABLE: Final = Option(
+    "hoodie.write.lock.dynamodb.table",
+    text,
+    "hudi_locks",
+    "DynamoDB's lock: name of the table of locks, which is made if it does not exist.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_PARTITION_KEY: Final[TextOption] = Option(
+    "hoodie.write.lock.dynamodb.partition_key",
+    optional_text,
+    None,
+    "DynamoDB's lock: its key; the Hudi table's name by default.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_REGION: Final[TextOption] = Option(
+    "hoodie.write.lock.dynamodb.region",
+    optional_text,
+    None,
+    "DynamoDB's lock: AWS region; by default that of AWS_REGION, else us-east-1.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_ENDPOINT: Final[TextOption] = Option(
+    "hoodie.write.lock.dynamodb.endpoint_url",
+    optional_text,
+    None,
+    "DynamoDB's lock: URL of the service where it is not AWS's own.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_BILLING_MODE: Final = Option(
+    "hoodie.write.lock.dynamodb.billing_mode",
+    choice("PAY_PER_REQUEST", "PROVISIONED"),
+    "PAY_PER_REQUEST",
+    "DynamoDB's lock: how a new table of locks is paid for.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_READ_CAPACITY: Final = Option(
+    "hoodie.write.lock.dynamodb.read_capacity",
+    positive,
+    20,
+    "DynamoDB's lock: read capacity of a new table that is PROVISIONED.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_WRITE_CAPACITY: Final = Option(
+    "hoodie.write.lock.dynamodb.write_capacity",
+    positive,
+    10,
+    "DynamoDB's lock: write capacity of a new table that is PROVISIONED.",
+    honoured_by=(LOCK,),
+)
+DYNAMODB_CREATION_TIMEOUT: Final = Option(
+    "hoodie.write.lock.dynamodb.table_creation_timeout",
+    positive,
+    120_000,
+    "DynamoDB's lock: milliseconds in which a new table is to be ready.",
+    honoured_by=(LOCK,),
 )
 
 LOCK_OPTIONS: Final = (
@@ -142,4 +274,21 @@ LOCK_OPTIONS: Final = (
     LOCK_HEARTBEAT,
     LOCK_RETRIES,
     LOCK_RETRY_WAIT,
+    LOCK_RETRY_LONGEST_WAIT,
+    ZOOKEEPER_URL,
+    ZOOKEEPER_BASE_PATH,
+    ZOOKEEPER_LOCK_KEY,
+    ZOOKEEPER_SESSION_TIMEOUT,
+    ZOOKEEPER_CONNECTION_TIMEOUT,
+    ZOOKEEPER_PORT,
+    STORAGE_VALIDITY,
+    STORAGE_RENEW_INTERVAL,
+    DYNAMODB_TABLE,
+    DYNAMODB_PARTITION_KEY,
+    DYNAMODB_REGION,
+    DYNAMODB_ENDPOINT,
+    DYNAMODB_BILLING_MODE,
+    DYNAMODB_READ_CAPACITY,
+    DYNAMODB_WRITE_CAPACITY,
+    DYNAMODB_CREATION_TIMEOUT,
 )

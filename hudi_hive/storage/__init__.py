@@ -16,12 +16,13 @@ from hudi_hive.storage.hadoop_paths import (
     split_paths,
 )
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import LISTING_SCHEMA, PathKind, PathStatus, RangeStream
+from hudi_hive.storage.stores import LISTING_SCHEMA, FileVersion, PathKind, PathStatus, RangeStream
 from hudi_hive.storage.together import run_together
 
 __all__ = [
     "LISTING_SCHEMA",
     "ExpandedPath",
+    "FileVersion",
     "HadoopPath",
     "PathKind",
     "PathStatus",

@@ -375,10 +375,7 @@ class Storage:
         """Read a whole file with what identifies its version, where :attr:`replaces_atomically`."""
         self.counters.add("opens", path=self.uri(path))
         with mapped_errors(self.uri(path)):
-            found = self._versions.read_version(self.full_path(path))
-        self.counters.add("reads")
-        self.counters.add("bytes_read", len(found.data))
-        return found
+            return self._versions.read_version(self.full_path(path))
 
     def write_version(self, path: str, data: bytes, current: FileVersion | None) -> FileVersion:
         """Replace a file if it is still of a version, or create it, in one step; gives the new version.
@@ -386,10 +383,8 @@ class Storage:
         Args:
             path: the file.
             data: all of the new version.
-            current: the version that was read or written last; None if there is to be no file.
-
-        Raises:
-            PathExistsError: somebody else was first: another version is there, or none any more.
+            current: the version that was read or written last; None if there is to be no file. If another version is
+                there, or none any more, PathExistsError is raised.
         """
         self.counters.add("writes")
         with mapped_errors(self.uri(path)):
@@ -398,7 +393,7 @@ class Storage:
     @property
     def _versions(self) -> VersionedStore:
         if not isinstance(self._store, VersionedStore):
-            raise StorageError("this store cannot replace a file only if nobody has changed it", path=self.uri())
+            raise StorageError("this store has no conditional puts", path=self.uri())
         return self._store
 
     def create_dir(self, path: str) -> None:

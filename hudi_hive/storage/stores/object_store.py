@@ -243,7 +243,7 @@ class ObjectStore:
     def write_version(self, path: str, data: bytes, current: FileVersion | None) -> FileVersion:
         """Replace or create a file by a conditional put."""
         key, token = self._key(path), uuid.uuid4().hex
-        mode: Any = "create" if current is None else {"e_tag": current.e_tag, "version": current.version}
+        mode: Any = "create" if current is None else _condition(current)
 
         def attempt(number: int) -> FileVersion:
             try:
@@ -316,6 +316,11 @@ def _without_markers(table: pa.Table) -> pa.Table:
 def _is_empty(error: BaseException) -> bool:
     """Whether a range was refused since it begins at or behind the end of the file."""
     return http_status(error) == 416 or _NOT_PARTIAL in str(error)
+
+
+def _condition(current: FileVersion) -> dict[str, str]:
+    named = (("e_tag", current.e_tag), ("version", current.version))
+    return {name: value for name, value in named if value is not None}
 
 
 def _version(data: bytes, meta: Any) -> FileVersion:  # noqa: ANN401 - obstore's ObjectMeta or PutResult

@@ -26,7 +26,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.options import locks
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.owner import Owner
+from hudi_hive.write.coordination.locks import Owner
 
 FOLDER: Final = ".hoodie/.heartbeat"
 DEFAULT_INTERVAL_MS: Final = locks.HEARTBEAT_INTERVAL.default

@@ -27,5 +27,5 @@ def check_store(storage: Storage, options: Mapping[str, Any]) -> None:
             "commits",
             path=storage.uri(),
             remedy=f"set {lock_options.LOCK_PROVIDER} to a lock that all writers share, such as "
-            "HiveMetastoreBasedLockProvider, or to InProcessLockProvider if this process alone writes",
+            f"{lock_options.OTHER_LOCKS}, or to InProcessLockProvider if this process alone writes",
         )

@@ -60,7 +60,7 @@ _NAMES_OF_MODULES: dict[str, str] = {
     "hudi_hive.write.writers.local": "prepare_records newest_slices refuse_clustered_groups",
     "hudi_hive.write.writers.file_groups": "assign_inserts",
     "hudi_hive.write.writers.report": "WriteReport.of",
-    "hudi_hive.write.coordination.locks": "TableLock.acquire TableLock.verify TableLock.release",
+    "hudi_hive.write.coordination.locks.table_lock": "TableLock.acquire TableLock.verify TableLock.release",
     "hudi_hive.write.coordination.heartbeat": "WriterHeartbeat.start WriterHeartbeat.verify WriterHeartbeat.stop",
     "hudi_hive.write.coordination.executor": "LocalExecutor.map",
     "hudi_hive.write.files.context": "ensure_partition create_marker",

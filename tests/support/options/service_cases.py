@@ -11,14 +11,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError
+from hudi_hive.errors import HudiHiveError, LockError
 from hudi_hive.metastore.transactions import MetastoreLock
-from hudi_hive.options import Face, Option, locks, services, write
+from hudi_hive.options import Face, Option, locks, services, table, write
 from hudi_hive.storage import Storage
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline import TimelineWriter
 from hudi_hive.timeline.instants import instant_to_millis
 from hudi_hive.write.coordination import LocalExecutor, table_lock
+from hudi_hive.write.coordination.locks import DynamoDbLock, StorageLock
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import create_savepoint
 from hudi_hive.write.service_base import ServiceContext
@@ -174,8 +175,29 @@ def in_metastore(path: Path, options: Mapping[str, str]) -> Any:
             return provider.holder(), getattr(provider, "heartbeat_ms", None)
 
 
+def place_of_lock(path: Path, options: Mapping[str, str]) -> Any:
+    """Where a lock is kept outside of the table, and how."""
+    storage: Any = Storage("s3://lake/t", {"endpoint": "http://127.0.0.1:1"})
+    provider: Any = table_lock(options, storage).provider
+    if isinstance(provider, StorageLock):
+        return provider.validity_s, provider.renew_s
+    client = provider._connect().meta if isinstance(provider, DynamoDbLock) else None
+    return provider.settings, client and (client.region_name, client.endpoint_url)
+
+
+def not_connected(path: Path, options: Mapping[str, str]) -> Any:
+    """How often ZooKeeper is asked in vain, and the waits between."""
+    waits: list[float] = []
+    lock = table_lock(options, Storage(path), sleep=waits.append)
+    try:
+        lock.provider.try_acquire()
+    except LockError:
+        return waits
+    return "taken"
+
+
 def _case(option: Option[Any], value: str, scenario: Scenario, **beside: str) -> Case:
-    constants = {**vars(services), **vars(locks), **vars(write)}
+    constants = {**vars(table), **vars(services), **vars(locks), **vars(write)}
     face = Face.LOCK if Face.LOCK in option.faces else Face.WRITE
     named = {constants[name].name: text for name, text in beside.items()}
     return Case(option, face, scenario, value, {**LEAN, **named})
@@ -188,6 +210,12 @@ _CLUSTER = {"CLUSTERING_INLINE": "true", "CLUSTERING_AFTER_COMMITS": "4"}
 _OCC = "OPTIMISTIC_CONCURRENCY_CONTROL"
 _HELD = {"LOCK_PROVIDER": FILE_LOCK, "LOCK_CLIENT_RETRIES": "1", "LOCK_CLIENT_RETRY_WAIT": "100"}
 _IN_METASTORE = {"LOCK_PROVIDER": METASTORE_LOCK, "LOCK_DATABASE": "d", "LOCK_TABLE": "t", "LOCK_URIS": "{uri}"}
+_ZOOKEEPER = {"LOCK_PROVIDER": "ZookeeperBasedLockProvider", "ZOOKEEPER_URL": "127.0.0.1:1"}
+_IN_VAIN = {
+    "LOCK_PROVIDER": "ZookeeperBasedImplicitBasePathLockProvider",
+    "ZOOKEEPER_URL": "127.0.0.1:1",
+    "ZOOKEEPER_CONNECTION_TIMEOUT": "20",
+}
 
 
 def _metastore_case(option: Option[Any], value: str) -> Case:
@@ -242,4 +270,27 @@ LOCK_CASES = (
     _metastore_case(locks.LOCK_TABLE, "other"),
     _metastore_case(locks.LOCK_URIS, "{uri}"),
     _metastore_case(locks.LOCK_HEARTBEAT, "5000"),
+    _case(locks.LOCK_RETRIES, "1", not_connected, **_IN_VAIN, LOCK_RETRY_WAIT="1"),
+    _case(locks.LOCK_RETRY_WAIT, "70", not_connected, **_IN_VAIN, LOCK_RETRIES="3"),
+    _case(locks.LOCK_RETRY_LONGEST_WAIT, "30", not_connected, **_IN_VAIN, LOCK_RETRIES="3", LOCK_RETRY_WAIT="20"),
+    _case(locks.ZOOKEEPER_URL, "h:1", place_of_lock, LOCK_PROVIDER="ZookeeperBasedImplicitBasePathLockProvider"),
+    _case(locks.ZOOKEEPER_BASE_PATH, "/a", place_of_lock, **{**_ZOOKEEPER, "ZOOKEEPER_LOCK_KEY": "k"}),
+    _case(locks.ZOOKEEPER_LOCK_KEY, "k", place_of_lock, **_ZOOKEEPER, ZOOKEEPER_BASE_PATH="/a", NAME="t"),
+    _case(locks.ZOOKEEPER_SESSION_TIMEOUT, "9", place_of_lock, **_ZOOKEEPER, ZOOKEEPER_BASE_PATH="/a", NAME="t"),
+    _case(locks.ZOOKEEPER_CONNECTION_TIMEOUT, "9", place_of_lock, **_ZOOKEEPER, ZOOKEEPER_BASE_PATH="/a", NAME="t"),
+    _case(locks.STORAGE_VALIDITY, "600", place_of_lock, LOCK_PROVIDER="StorageBasedLockProvider"),
+    _case(locks.STORAGE_RENEW_INTERVAL, "10", place_of_lock, LOCK_PROVIDER="StorageBasedLockProvider"),
+    _case(locks.DYNAMODB_PARTITION_KEY, "k", place_of_lock, LOCK_PROVIDER="DynamoDBBasedLockProvider", NAME="t"),
+    *(
+        _case(option, value, place_of_lock, LOCK_PROVIDER="DynamoDBBasedImplicitPartitionKeyLockProvider")
+        for option, value in (
+            (locks.DYNAMODB_TABLE, "other"),
+            (locks.DYNAMODB_REGION, "eu-west-1"),
+            (locks.DYNAMODB_ENDPOINT, "http://127.0.0.1:1"),
+            (locks.DYNAMODB_BILLING_MODE, "PROVISIONED"),
+            (locks.DYNAMODB_READ_CAPACITY, "1"),
+            (locks.DYNAMODB_WRITE_CAPACITY, "1"),
+            (locks.DYNAMODB_CREATION_TIMEOUT, "1"),
+        )
+    ),
 )

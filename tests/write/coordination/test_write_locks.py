@@ -12,8 +12,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, LockError, LockLostError, LockTimeoutError
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.locks import FileSystemLock, InProcessLock, TableLock, table_lock
-from hudi_hive.write.coordination.owner import Owner
+from hudi_hive.write.coordination.locks import FileSystemLock, InProcessLock, Owner, TableLock, table_lock
 
 FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 METASTORE = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"

@@ -22,9 +22,8 @@ from hudi_hive.errors import (
     WriteError,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.folder_lock import TableFolderLock
 from hudi_hive.write.coordination.heartbeat import beating_instants
-from hudi_hive.write.coordination.locks import InProcessLock, table_lock
+from hudi_hive.write.coordination.locks import InProcessLock, TableFolderLock, table_lock
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from tests.write.shared.concurrency_helpers import QUICK, make, rows, seen, transaction
