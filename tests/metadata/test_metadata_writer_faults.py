@@ -7,6 +7,7 @@ a rollback.
 from __future__ import annotations
 
 import json
+import threading
 
 import pyarrow as pa
 import pytest
@@ -38,6 +39,7 @@ class Deadly:
     """
 
     def __init__(self, monkeypatch, step):
+        self.lock = threading.Lock()
         self.left = None
         self.step = step
         self.calls = 0
@@ -46,11 +48,12 @@ class Deadly:
 
     def _wrapped(self, call):
         def guarded(storage, *args, **kwargs):
-            if self.left is not None:
-                if self.left == 0:
-                    raise Died
-                self.left -= 1
-            self.calls += 1
+            with self.lock:  # a writer calls from several threads
+                if self.left is not None:
+                    if self.left == 0:
+                        raise Died
+                    self.left -= 1
+                self.calls += 1
             return call(storage, *args, **kwargs)
 
         return guarded

@@ -33,7 +33,7 @@ from hudi_hive.write.service_base import ServiceContext
 
 CALLS = (
     "list",
-    "_info",
+    "status",
     "open_input",
     "write_bytes",
     "replace_bytes",
@@ -62,10 +62,13 @@ class Calls:
     ) -> None:
         self.at, self.do = at, do
         self.names: list[str] = []
+        self._lock = threading.Lock()
 
     def met(self, name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
-        self.names.append(name)
-        if self.do is not None and len(self.names) - 1 == self.at:
+        with self._lock:  # a writer calls from several threads
+            number = len(self.names)
+            self.names.append(name)
+        if self.do is not None and number == self.at:
             self.do(name, storage, arguments)
 
 
