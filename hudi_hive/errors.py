@@ -53,6 +53,7 @@
     │       ├── NoSuchObjectError
     │       ├── AlreadyExistsError
     │       ├── InvalidOperationError
+    │       ├── MetastoreTextError      its database cannot hold a name, value or location
     │       └── MethodNotSupportedError the server does not have the Thrift call
     ├── SyncError
     │   ├── PartitionValueError         a partition path does not fit the extractor or the fields
@@ -329,6 +330,10 @@ class AlreadyExistsError(MetastoreServerError):
 
 class InvalidOperationError(MetastoreServerError):
     """The metastore refuses the operation (an incompatible column change, for one)."""
+
+
+class MetastoreTextError(MetastoreServerError):
+    """The metastore's database cannot hold a text as it is: a partition value, a name, a location."""
 
 
 class MethodNotSupportedError(MetastoreServerError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,31 +15,57 @@ from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
+from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
 from integration.support.spark_options import JAVA_OPTIONS
+from integration.support.stores.database import DatabaseServer
+from integration.support.stores.database_servers import DATABASES
 from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import S3Server
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
+DATABASE_NAME = os.environ.get("HUDI_HIVE_TEST_DATABASE", "")
+"""The database, of ``DATABASES``, that all metastores are to run on; empty for Derby."""
+RELEASE = os.environ.get("HUDI_HIVE_TEST_RELEASE", "4.0.1")
+"""The metastore that takes the place of the embedded one where a database is named."""
 
 
 @pytest.fixture(scope="session")
-def embedded_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
-    """An embedded metastore."""
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running:
-        yield running
+def databases() -> Iterator[Callable[[str], DatabaseServer]]:
+    """``databases(name)`` gives a running server of ``DATABASES``."""
+    with ExitStack() as stack:
+        yield functools.cache(lambda name: stack.enter_context(DATABASES[name]()))
 
 
 @pytest.fixture(scope="session")
-def metastore_uri(embedded_metastore: EmbeddedMetastore) -> str:
+def embedded_metastore(
+    tmp_path_factory: pytest.TempPathFactory, databases: Callable[[str], DatabaseServer]
+) -> Iterator[EmbeddedMetastore | ReleasedMetastore]:
+    """An embedded metastore, or that which the tests are to run on instead."""
+    folder = tmp_path_factory.mktemp("metastore")
+    if not DATABASE_NAME:
+        with EmbeddedMetastore(folder) as running:
+            yield running
+        return
+    store = databases(DATABASE_NAME).make_store(RELEASES[RELEASE])
+    jars = [HIVE_EXEC[RELEASE]]
+    with ReleasedMetastore(RELEASE, folder, properties=TRANSACTIONS, jars=jars, store=store) as released:
+        yield released
+
+
+@pytest.fixture(scope="session")
+def metastore_uri(embedded_metastore: EmbeddedMetastore | ReleasedMetastore) -> str:
     """URI of the embedded metastore."""
     return embedded_metastore.uri
 
 
 @pytest.fixture(scope="session")
-def metastores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePool]:
+def metastores(
+    tmp_path_factory: pytest.TempPathFactory, databases: Callable[[str], DatabaseServer]
+) -> Iterator[MetastorePool]:
     """Metastores of the releases."""
-    with MetastorePool(lambda: tmp_path_factory.mktemp("metastore")) as pool:
+    database = databases(DATABASE_NAME) if DATABASE_NAME else None
+    with MetastorePool(lambda: tmp_path_factory.mktemp("metastore"), database) as pool:
         yield pool
 
 
@@ -49,7 +77,9 @@ def metastore(metastore_uri: str) -> Iterator[HiveMetastore]:
 
 
 @pytest.fixture(scope="module")
-def metastore_server(embedded_metastore: EmbeddedMetastore) -> Iterator[EmbeddedMetastore]:
+def metastore_server(
+    embedded_metastore: EmbeddedMetastore | ReleasedMetastore,
+) -> Iterator[EmbeddedMetastore | ReleasedMetastore]:
     """The embedded metastore for one file, which leaves nothing in it."""
     with HiveMetastore(embedded_metastore.uri) as client, removing_new_tables(client):
         yield embedded_metastore

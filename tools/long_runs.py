@@ -27,6 +27,7 @@ RUNS = (
     "integration.long.mutation_oracle",
     "integration.long.mutation_hudi",
     "integration.long.bank_runs",
+    "integration.long.databases --suites",
     "integration.long.spark_statements",
     "integration.long.spark_mutations",
     "integration.long.thrift_load --minutes 15",

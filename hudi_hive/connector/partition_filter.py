@@ -31,6 +31,14 @@ _COMPARE: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
 }
 
 
+_ORDERED_TEXT = re.compile(r' [<>]=? "')
+
+
+def compares_text_by_order(text: str) -> bool:
+    """Whether a filter text of ``metastore_filter`` compares texts by their order, in which databases differ."""
+    return _ORDERED_TEXT.search(text) is not None
+
+
 def metastore_filter(row_filter: RowFilter, keys: Mapping[str, str], *, exact_text: bool) -> str | None:
     """The filter text, or None when Hive cannot leave any partition out.
 

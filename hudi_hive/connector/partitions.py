@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.partition_filter import metastore_filter
+from hudi_hive.connector.partition_filter import compares_text_by_order, metastore_filter
 from hudi_hive.errors import (
     InvalidOptionError,
     MetastoreError,
@@ -145,7 +145,20 @@ class MetastorePartitions:
         if len(partitions) > _MOST_AT_ONCE:
             return None  # in batches by name the first ones are there sooner
         self.pushed = text
+        if compares_text_by_order(text):
+            partitions += self._in_another_order(row_filter, partitions)
         return partitions
+
+    def _in_another_order(self, row_filter: RowFilter, selected: Sequence[Partition]) -> list[Partition]:
+        """The partitions that may match, but not by the order of texts of the metastore's database."""
+        names = self._names()
+        selected_names = {format_partition_name(self._keys, partition.values) for partition in selected}
+        others = [
+            name
+            for name, keep in zip(names, self._may_match(names, row_filter), strict=True)
+            if keep and name not in selected_names
+        ]
+        return [partition for partitions in self._by_name(others) for partition in partitions]
 
     def _by_pruned_names(self, row_filter: RowFilter) -> Iterator[list[Partition]]:
         names = self._names()

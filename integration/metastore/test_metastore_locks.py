@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, LockError, LockLostError, LockTimeoutError
@@ -17,8 +19,11 @@ PROVIDER = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider
 
 
 @pytest.fixture(scope="module")
-def uri(tmp_path_factory):
+def uri(request, tmp_path_factory):
     """A metastore whose database has the tables of transactions: the embedded one makes them for Hive's own tests."""
+    if os.environ.get("HUDI_HIVE_TEST_DATABASE"):
+        yield request.getfixturevalue("metastore_uri")
+        return
     folder = tmp_path_factory.mktemp("metastore")
     with EmbeddedMetastore(folder, properties={"hive.in.test": "true"}) as running:
         yield running.uri

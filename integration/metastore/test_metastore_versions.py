@@ -38,6 +38,16 @@ class TestReleasedMetastore(MetastoreBehaviour):
     def metastore(self, server):
         return server
 
+    def test_odd_values(self, client, database, tmp_path, server):
+        if server.database == "mariadb":
+            pytest.skip("its columns are of latin1: test_metastore_databases.py shows what it refuses")
+        super().test_odd_values(client, database, tmp_path)
+
+    def test_integral_and_date_keys(self, client, database, tmp_path, server):
+        if (server.database, server.release.version) == ("postgres", "3.1.3"):
+            pytest.skip("metastore 3.1 compares a date with a text there, which PostgreSQL refuses")
+        super().test_integral_and_date_keys(client, database, tmp_path)
+
 
 def test_a_change_requires_the_value_of_a_parameter(server, tmp_path):
     """Metastore 4.0 cannot compare on Derby and is asked once; 3.1 does not know the question and changes the table."""
@@ -53,7 +63,7 @@ def test_a_change_requires_the_value_of_a_parameter(server, tmp_path):
             assert asked == 3
             client.alter_table("default", "guarded", table, expected=("stamp", "1"))
         else:
-            assert asked == 4
+            assert asked == (4 if server.store is None else 3)
             with pytest.raises(TableChangedError, match="stamp is '3', not '1'"):
                 client.alter_table("default", "guarded", table, expected=("stamp", "1"))
         client.drop_table("default", "guarded")

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from hudi_hive.metastore import HiveMetastore
-from integration.support.metastores import HIVE_EXEC, ReleasedMetastore
+from integration.support.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.support.stores.database import DatabaseServer
 
 _MOST: Final = 3
 """So many run at a time; one more ends that which was used longest ago."""
@@ -20,27 +21,40 @@ class MetastorePool:
 
     Args:
         make_folder: makes an empty folder for a metastore.
+        database: keeps what the metastores keep, unless a test says otherwise; None for Derby.
     """
 
-    def __init__(self, make_folder: Callable[[], Path]) -> None:
+    def __init__(self, make_folder: Callable[[], Path], database: DatabaseServer | None = None) -> None:
         self._make_folder = make_folder
-        self._running: dict[tuple[str, frozenset[tuple[str, str]], bool], ReleasedMetastore] = {}
+        self._database = database
+        self._running: dict[tuple[str, frozenset[tuple[str, str]], bool, str], ReleasedMetastore] = {}
 
-    def start(self, version: str, properties: Mapping[str, str], *, with_hive: bool = False) -> ReleasedMetastore:
+    def start(
+        self,
+        version: str,
+        properties: Mapping[str, str],
+        *,
+        with_hive: bool = False,
+        database: DatabaseServer | None = None,
+    ) -> ReleasedMetastore:
         """A running metastore, which tests before may have left tables in.
 
         Args:
             version: a key of ``RELEASES``.
             properties: metastore properties on top of its own.
             with_hive: with Hive itself on its class path, which ACID tables need.
+            database: keeps what the metastore keeps; None for that of the pool.
         """
-        key = version, frozenset(properties.items()), with_hive
+        database = database or self._database
+        key = version, frozenset(properties.items()), with_hive, database.name if database else ""
         server = self._running.pop(key, None)
         if server is None:
             while len(self._running) >= _MOST:
                 self._running.pop(next(iter(self._running))).stop()
             jars = [HIVE_EXEC[version]] if with_hive else []
-            server = ReleasedMetastore(version, self._make_folder(), properties=properties, jars=jars).start()
+            store = database.make_store(RELEASES[version]) if database else None
+            folder = self._make_folder()
+            server = ReleasedMetastore(version, folder, properties=properties, jars=jars, store=store).start()
         self._running[key] = server
         return server
 

@@ -1,4 +1,4 @@
-"""Real Hive metastores of other versions than the embedded one, from Maven Central, each with a Derby database.
+"""Real Hive metastores of other versions than the embedded one, from Maven Central, on Derby or another database.
 
 The first start on a machine downloads the release (its official archive and what that leaves out, all pinned by
 SHA-256) into a cache folder and lets Hive's own tool make the database there; later starts copy that database.
@@ -137,6 +137,23 @@ RELEASES: Mapping[str, Release] = {
 }
 
 
+@dataclass(frozen=True)
+class Store:
+    """A database in a database server, made for one metastore.
+
+    Attributes:
+        server: what kind of server it is.
+        name: the database.
+        properties: the metastore's properties that lead to it.
+        driver: of JDBC.
+    """
+
+    server: str
+    name: str
+    properties: Mapping[str, str]
+    driver: Artifact
+
+
 HIVE_EXEC: Mapping[str, Artifact] = {
     artifact.version: artifact
     for artifact in _jars(
@@ -186,6 +203,7 @@ class ReleasedMetastore:
         properties: metastore properties on top of its own.
         jars: more for its class path.
         java_options: of the Java machine.
+        store: the database that it keeps everything in; None for Derby in its folder.
 
     However this process ends, the Java process ends too: a shell between the two waits for the end of a pipe.
     """
@@ -199,9 +217,11 @@ class ReleasedMetastore:
         properties: Mapping[str, str] | None = None,
         jars: Sequence[Artifact] = (),
         java_options: Sequence[str] = (),
+        store: Store | None = None,
     ) -> None:
         self._jars = tuple(jars)
         self._java_options = tuple(java_options)
+        self.store = store
         self.release = RELEASES[version]
         self.directory = Path(directory).absolute()
         self._heap = heap
@@ -213,6 +233,11 @@ class ReleasedMetastore:
     def uri(self) -> str:
         """``thrift://127.0.0.1:PORT``."""
         return f"thrift://127.0.0.1:{self._port}"
+
+    @property
+    def database(self) -> str:
+        """What it keeps everything in: ``derby``, ``postgres`` or ``mariadb``."""
+        return self.store.server if self.store is not None else "derby"
 
     @property
     def warehouse(self) -> Path:
@@ -233,7 +258,7 @@ class ReleasedMetastore:
         home = prepare(self.release)
         self.warehouse.mkdir(parents=True, exist_ok=True)
         database = self.directory / "derby"
-        if not database.exists():
+        if self.store is None and not database.exists():
             shutil.copytree(home / "derby", database)
         self._port = _free_port()
         properties = {
@@ -242,6 +267,8 @@ class ReleasedMetastore:
             "metastore.thrift.bind.host": "127.0.0.1",
             "metastore.metrics.enabled": "false",
         }
+        if self.store is not None:
+            properties |= self.store.properties
         _write_configuration(self.directory, database, properties | self._properties)
         if self._jars:  # Hive's own threads in it, of compaction, read only this file
             shutil.copyfile(self.directory / "metastore-site.xml", self.directory / "hive-site.xml")
@@ -249,7 +276,7 @@ class ReleasedMetastore:
             # one for Derby, the other for the Java lock of the first, which tries eleven times before it gives up.
             derby = "derby.locks.waitTimeout=1\nderby.locks.deadlockTimeout=1\n"
             (self.directory / "derby.properties").write_text(derby)
-        jars = [fetch(jar) for jar in self._jars]
+        jars = [fetch(jar) for jar in (*self._jars, *([self.store.driver] if self.store else []))]
         arguments = (f"-Xmx{self._heap}", *self._java_options, _CLASS + "HiveMetaStore", "-p", str(self._port))
         java = _java(home, self.directory, *arguments, jars=jars)
         # The shell leaves when its input ends (we are gone or stop) and takes the server with it.
@@ -321,7 +348,7 @@ def prepare(release: Release) -> Path:
     """
     pins = "".join(artifact.sha256 for artifact in (release.archive, *release.extras))
     home = cache_folder() / f"metastore-{release.version}-{hashlib.sha256(pins.encode()).hexdigest()[:8]}"
-    with _locked(home.with_name(f"{home.name}.lock")):
+    with locked(home.with_name(f"{home.name}.lock")):
         if not home.exists():
             for left in home.parent.glob(f"{home.name}-*"):  # of processes that were killed
                 shutil.rmtree(left, ignore_errors=True)
@@ -452,7 +479,8 @@ def _sha256(path: Path) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock of all processes by a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

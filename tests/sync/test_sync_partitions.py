@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.sync.config.extractors import hive_style, multi_part, single_part, slash_encoded_day
-from hudi_hive.sync.diff.filters import partition_filter
+from hudi_hive.sync.diff.filters import order_is_certain, partition_filter
 from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, diff_partitions, partition_table, same_places
 from hudi_hive.sync.diff.schema_diff import ColumnChange, column_changes, key_mismatch, key_type_warnings
 from hudi_hive.sync.table.locations import join, path_of, qualified_like, relative_to, same_location
@@ -53,6 +53,20 @@ def test_values_that_would_change_a_filter_are_refused(kind, value, max_size):
 
 def test_backslashes_inside_a_value_stand_in_a_filter():
     assert partition_filter([("k", "string")], [["a\\b"], ["c\\\\"]], max_size=9) == '(k = "a\\b" OR k = "c\\\\")'
+
+
+@pytest.mark.parametrize(
+    ("values", "max_size", "certain"),
+    [
+        (["a", "B"], 9, True),  # each is named
+        (["a", "B"], 0, False),
+        (["2024-01-05", "2023-12-31"], 0, True),
+        (["2024-01-05", "2024-1-6"], 0, False),
+        (["a1", "a2"], 0, True),
+    ],
+)
+def test_ranges_of_texts_that_have_one_order_everywhere(values, max_size, certain):
+    assert order_is_certain([("k", "string")], [[value] for value in values], max_size=max_size) is certain
 
 
 def registered(**locations):

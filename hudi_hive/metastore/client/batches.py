@@ -16,6 +16,7 @@ from hudi_hive.errors import (
     MetastoreError,
     MetastoreLostError,
     MetastoreServerError,
+    MetastoreTextError,
     MetastoreTimeoutError,
     MethodNotSupportedError,
     NoSuchObjectError,
@@ -24,7 +25,13 @@ from hudi_hive.errors import (
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_NOT_ABOUT_SIZE = (NoSuchObjectError, AlreadyExistsError, InvalidOperationError, MethodNotSupportedError)
+_NOT_ABOUT_SIZE = (
+    NoSuchObjectError,
+    AlreadyExistsError,
+    InvalidOperationError,
+    MetastoreTextError,
+    MethodNotSupportedError,
+)
 
 
 def may_be_too_large(error: MetastoreError) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuchObjectError, TableChangedError
 from hudi_hive.metastore._thrift import ttypes
+from hudi_hive.metastore.client.database_texts import lost_error, lost_text, needs_reading_back
 from hudi_hive.metastore.client.partition_calls import PartitionCalls
 from hudi_hive.metastore.client.types import Database, FieldSchema, Table
 from hudi_hive.metastore.connection import DelegationToken
@@ -209,9 +210,16 @@ class HiveMetastore(PartitionCalls):
         Raises:
             AlreadyExistsError: it exists and ``if_not_exists`` is not set.
             InvalidOperationError: the metastore refuses a name, type or missing database.
+            MetastoreTextError: its database did not keep all characters of the definition; there is no such table then.
         """
         about = f"table {table.dbName}.{table.tableName}"
-        return self.create_object("create_table", table, about=about, quiet=if_not_exists)
+        created = self.create_object("create_table", table, about=about, quiet=if_not_exists)
+        if created and needs_reading_back(table):
+            lost = lost_text(table, self.table(table.dbName, table.tableName))
+            if lost is not None:
+                self.drop_table(table.dbName, table.tableName, if_exists=True)
+                raise lost_error(lost, f"{table.dbName}.{table.tableName}", self.uri)
+        return created
 
     def alter_table(
         self,
@@ -236,6 +244,7 @@ class HiveMetastore(PartitionCalls):
         Raises:
             InvalidOperationError: no such table, or a type change that the metastore refuses (it compares by position).
             TableChangedError: the parameter ``expected`` has another value by now.
+            MetastoreTextError: the table was changed, but its database did not keep all characters.
         """
         properties = {"CASCADE": "true"} if cascade else {}
         compares = expected is not None and self._compares
@@ -259,6 +268,11 @@ class HiveMetastore(PartitionCalls):
             # Nothing was changed. The metastore tries ten times, for 20 s in all, before it says so: never ask again.
             self._compares = False
             self.alter_table(database, name, table, cascade=cascade, expected=expected)
+            return
+        if needs_reading_back(table):
+            lost = lost_text(table, self.table(table.dbName or database, table.tableName))
+            if lost is not None:
+                raise lost_error(lost, f"{table.dbName}.{table.tableName}", self.uri)
 
     def _check_parameter(self, database: str, name: str, expected: tuple[str, str]) -> None:
         """Compare a table parameter here, for a metastore that cannot; who changes it behind this is not noticed."""

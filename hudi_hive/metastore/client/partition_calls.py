@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from hudi_hive.errors import InvalidOperationError, InvalidOptionError, MetastoreServerError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client.base_client import BaseClient
-from hudi_hive.metastore.client.partition_names import parse_partition_name
+from hudi_hive.metastore.client.database_texts import ends_in_blank, fits_values, only_named, text_error
+from hudi_hive.metastore.client.partition_names import format_partition_name
 from hudi_hive.metastore.client.types import Partition, Table
 from hudi_hive.metastore.connection import BatchSizes
 
@@ -59,7 +60,11 @@ class PartitionCalls(BaseClient):
         if values is None:
             names = self._all_names(database, table, limit)
         else:
-            names = list(self.call("get_partition_names_ps", database, table, list(values), limit, about=about))
+            # The metastore makes a pattern of the values, in which a dot stands for any character: the limit is ours.
+            answer = self.call("get_partition_names_ps", database, table, list(values), _ALL, about=about)
+            names = [name for name in answer if fits_values(name, values)]
+            if answer:
+                return names if maximum is None else names[:maximum]
         if not names:
             self.table(database, table)  # Metastore 4 answers for a missing table with an empty list.
         return names if maximum is None else names[:maximum]
@@ -116,7 +121,8 @@ class PartitionCalls(BaseClient):
         Args:
             database: database.
             table: table.
-            names: the partitions wanted; None for all. Those that do not exist (any more) are left out.
+            names: the partitions wanted; None for all. Those that do not exist (any more) are left out, and what some
+                databases answer with instead: a name that differs in trailing blanks or case.
             filter: the metastore's filter text on partition keys (``dt >= "2024-01-01"``), in place of names: one call.
             batch: other sizes than the client's.
 
@@ -124,6 +130,7 @@ class PartitionCalls(BaseClient):
             NoSuchObjectError: no such table.
             InvalidOptionError: ``names`` together with ``filter``.
             MetastoreServerError: a filter that the metastore does not take, or a refused batch of one partition.
+            MetastoreTextError: a name that the metastore's database cannot hold.
         """
         if filter is not None:
             if names is not None:
@@ -140,12 +147,17 @@ class PartitionCalls(BaseClient):
             except InvalidOperationError:
                 self.table(database, table)  # What metastore 4 says of a missing table; this says it plainly.
                 raise
-            return _in_order(partitions, part)
+            except MetastoreServerError as error:
+                raise text_error(error, part, f"{database}.{table}") from error
+            return only_named(partitions, part)
 
         yield from self.read_batches(names, fetch, batch)
 
     def partitions_by_filter(self, database: str, table: str, text: str, maximum: int | None = None) -> list[Partition]:
         """Partitions that the metastore's filter text lets through, in one call however many they are.
+
+        The metastore's database compares: by the order of texts that it was set up with, and some without trailing
+        blanks.
 
         Args:
             database: database.
@@ -225,6 +237,7 @@ class PartitionCalls(BaseClient):
         Raises:
             AlreadyExistsError: one exists and ``if_not_exists`` is not set. Earlier batches stay added.
             InvalidOperationError: no such table, or values that do not fit its keys.
+            MetastoreTextError: values that the metastore's database cannot hold, or tell from another partition's.
         """
         about = f"partitions of {database}.{table}"
 
@@ -232,7 +245,11 @@ class PartitionCalls(BaseClient):
             request = ttypes.AddPartitionsRequest(
                 dbName=database, tblName=table, parts=list(batch), ifNotExists=if_not_exists, needResult=False
             )
-            self.call("add_partitions_req", request, about=about, repeatable=if_not_exists)
+            try:
+                self.call("add_partitions_req", request, about=about, repeatable=if_not_exists)
+            except MetastoreServerError as error:
+                names = (format_partition_name(["value"] * len(item.values), item.values) for item in batch)
+                raise text_error(error, names, f"{database}.{table}") from error
 
         self.write_batches(partitions, add, batch_size, repeatable=if_not_exists, ahead=ahead)
 
@@ -282,6 +299,7 @@ class PartitionCalls(BaseClient):
             NoSuchObjectError: no such table, or one does not exist and ``if_exists`` is not set.
         """
         about = f"partitions of {database}.{table}"
+        names = self._without_lookalikes(database, table, names, if_exists=if_exists)
 
         def drop(batch: Sequence[str]) -> None:
             request = ttypes.DropPartitionsRequest(
@@ -296,9 +314,16 @@ class PartitionCalls(BaseClient):
 
         self.write_batches(names, drop, batch_size, repeatable=if_exists)
 
-
-def _in_order(partitions: Sequence[Partition], names: Sequence[str]) -> list[Partition]:
-    """``partitions`` in the order of ``names``: the metastore answers in any order."""
-    place = {parse_partition_name(name): index for index, name in enumerate(names)}
-    # Values that were not asked for by exactly this text (the metastore folds case in some set-ups) come last.
-    return sorted(partitions, key=lambda partition: place.get(tuple(partition.values), len(place)))
+    def _without_lookalikes(self, database: str, table: str, names: Sequence[str], *, if_exists: bool) -> Sequence[str]:
+        """The names without those that would drop another partition: some databases ignore trailing blanks."""
+        doubtful = [name for name in names if ends_in_blank(name)]
+        if not doubtful:
+            return names
+        keys = [key.name for key in self.table(database, table).partitionKeys]
+        there = {format_partition_name(keys, item.values) for item in self.partitions(database, table, doubtful)}
+        missing = [name for name in doubtful if name not in there]
+        if missing and not if_exists:
+            raise NoSuchObjectError(
+                f"there is no partition {missing[0]!r} of {database}.{table}", path=self.uri, remedy="check the name"
+            )
+        return [name for name in names if name not in missing]

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
+from hudi_hive.errors import InvalidOperationError, MetastoreServerError, MetastoreTextError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, Partition, Table
 from hudi_hive.sync.apply.catalog_writer import CatalogWriter
 from hudi_hive.sync.config import HiveSyncConfig
@@ -64,6 +64,8 @@ class SyncExecutor:
         """Execute the plan; returns the executed plan, which differs when the table was recreated."""
         try:
             self._run(plan)
+        except MetastoreTextError:
+            raise  # a table that is made anew has the same texts
         except (SchemaSyncError, MetastoreServerError) as error:
             if not self.config.recreate_on_error or plan.action in (CREATE, RECREATE):
                 raise

@@ -20,6 +20,7 @@ from hudi_hive.errors import (
     AlreadyExistsError,
     HudiHiveError,
     MetastoreServerError,
+    MetastoreTextError,
     MethodNotSupportedError,
     NoSuchObjectError,
     SchemaSyncError,
@@ -100,7 +101,7 @@ def conflicts_detected() -> Iterator[None]:
     """
     try:
         yield
-    except MethodNotSupportedError:
+    except (MethodNotSupportedError, MetastoreTextError):
         raise
     except (TableChangedError, MetastoreServerError, SchemaSyncError) as error:
         # Columns come before partitions: a sync whose columns were refused has touched none.

@@ -13,7 +13,7 @@ from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionV
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
 from hudi_hive.metastore.client import format_partition_name
 from hudi_hive.sync.config import EXTRACTORS
-from hudi_hive.sync.diff.filters import partition_filter
+from hudi_hive.sync.diff.filters import order_is_certain, partition_filter
 from hudi_hive.sync.diff.partition_diff import REGISTERED
 from hudi_hive.sync.table import TableSpec, relative_to
 from hudi_hive.table.keys import unescape_value
@@ -60,9 +60,16 @@ class MetastorePartitionReader:
         warnings: tuple[str, ...] = ()
         if self._pushdown_max_size is not None and existing is not None:
             keys = [(key.name, key.type) for key in existing.partitionKeys]
+            values = looked_at["values"].to_pylist()
             try:
-                text = partition_filter(keys, looked_at["values"].to_pylist(), max_size=self._pushdown_max_size)
-                return self._fetch(spec, None, text or None), ()
+                text = partition_filter(keys, values, max_size=self._pushdown_max_size)
+                registered = self._fetch(spec, None, text or None)
+                if text and not order_is_certain(keys, values, max_size=self._pushdown_max_size):
+                    # Those that the database has in another order than ours.
+                    selected = set(registered["name"].to_pylist())
+                    left_out = [name for name in looked_at["name"].to_pylist() if name not in selected]
+                    registered = pa.concat_tables([registered, self._fetch(spec, left_out)])
+                return registered, ()
             except NoSuchObjectError:
                 raise
             except (PartitionValueError, MetastoreServerError) as error:

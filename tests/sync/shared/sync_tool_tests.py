@@ -166,6 +166,19 @@ def test_filter_pushdown_reads_partitions_by_filter(client, tmp_path):
     assert report.rows()[0]["added"] == 1
 
 
+def test_partitions_that_a_range_leaves_out_are_read_by_name(client, tmp_path, monkeypatch):
+    """A database may have texts in another order than ours: ``p >= "B" AND p <= "a"`` may hold nothing at all."""
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    names = client.partition_names(DATABASE, "t")
+    story_table(tmp_path, "t", "03")
+    monkeypatch.setattr(client, "partitions_by_filter", lambda *_: [])
+    monkeypatch.setattr("hudi_hive.sync.diff.metastore_partitions.order_is_certain", lambda *_, **__: False)
+    report = sync(client, path, "t", filter_pushdown=True, filter_pushdown_max_size=0, touch_partitions=True)
+    assert report.rows()[0]["added"] == 1
+    assert len(client.partition_names(DATABASE, "t")) == len(names) + 1
+
+
 def test_a_refused_filter_is_no_reason_to_fail(client, tmp_path, monkeypatch):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "t")

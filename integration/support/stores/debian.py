@@ -1,0 +1,52 @@
+"""Programs of Debian packages that tests need, installed where that can be done."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+_APT = ("apt-get", "-o", "DPkg::Lock::Timeout=300", "-qq")
+_QUIET = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+
+
+def need_program(patterns: Sequence[str], packages: Sequence[str]) -> Path:
+    """The newest program that a pattern fits; its packages are installed where it is missing, or the test is skipped.
+
+    Args:
+        patterns: absolute paths, in which ``*`` stands for any text.
+        packages: Debian packages that bring it.
+    """
+    found = _find(patterns)
+    if found is None:
+        with Path(tempfile.gettempdir(), f"hudi-hive-apt-{os.getuid()}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers one installs
+            found = _find(patterns) or _install(patterns, packages)
+    return found
+
+
+def _find(patterns: Sequence[str]) -> Path | None:
+    found = [path for pattern in patterns for path in Path("/").glob(pattern.lstrip("/")) if os.access(path, os.X_OK)]
+    return max(found, key=lambda path: [int(part) if part.isdigit() else 0 for part in path.parts], default=None)
+
+
+def _install(patterns: Sequence[str], packages: Sequence[str]) -> Path:
+    wanted = f"needs {' or '.join(patterns)} of the Debian packages {' '.join(packages)}"
+    if os.getuid() != 0 or shutil.which("apt-get") is None:
+        pytest.skip(f"{wanted}: only root installs them, with apt-get")
+    environment = {**os.environ, **_QUIET}
+    install = [*_APT, "install", "-y", "--no-install-recommends", *packages]
+    for command in (install, [*_APT, "update"], install):
+        run = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        found = _find(patterns)
+        if found is not None:
+            return found
+    pytest.skip(f"{wanted}, which apt-get does not get: {(run.stdout + run.stderr)[-300:].strip()}")
