@@ -12,6 +12,7 @@ import importlib
 import os
 import random
 import shutil
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -120,6 +121,13 @@ class Injected:
         self._path = path
         self._fault = fault
         self._before = completed_writes(path)
+        self._lock = threading.Lock()
+
+    def begun(self, name: str) -> int:
+        """Count a call; its number among all calls of all steps."""
+        with self._lock:  # steps are called from several threads
+            self.names.append(name)
+            return len(self.names) - 1
 
     def met(self, name: str, *, behind: bool, at: int) -> None:
         fault = self._fault
@@ -171,8 +179,7 @@ def _wrapped(step: str, plain: Any, faults: Injected) -> Any:
     function = plain.__func__ if kind is not None else plain
 
     def call(*arguments: Any, **options: Any) -> Any:
-        at = len(faults.names)
-        faults.names.append(step)
+        at = faults.begun(step)
         faults.met(step, behind=False, at=at)
         result = function(*arguments, **options)
         faults.met(step, behind=True, at=at)
