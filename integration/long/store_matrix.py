@@ -145,7 +145,7 @@ def services(case: Case, place: Place) -> Iterator[Seen]:
     yield "clusterings", len(table.cluster(sort_columns=["v"]).result)
     yield "clustered", place.rows()
     table.savepoint()
-    point = place.open().savepoints()[-1].instant
+    point = place.open().savepoints()[-1].instant.requested
     table.upsert(some_rows(30, 6, 9), _SMALL)
     yield "before the restore", place.rows()
     table.restore(point)
@@ -220,11 +220,14 @@ def syncs(case: Case, place: Place) -> Iterator[Seen]:
                 table.delete_partitions(["p 1"], _SMALL)
             HiveSyncTool(config, metastore=metastore).sync()
             for registered in metastore.tables("default"):
-                entry = metastore.get_table("default", registered)
+                entry = metastore.find_table("default", registered)
+                assert entry is not None
                 assert entry.sd.location.endswith(place.uri.partition(":")[2].lstrip("/")), entry.sd.location
                 assert "://" not in place.uri or entry.sd.location == place.uri, entry.sd.location
-                partitions = metastore.get_partitions("default", registered)
-                where = sorted((tuple(one.values), one.sd.location.removeprefix(entry.sd.location)) for one in partitions)
+                partitions = metastore.partitions("default", registered)
+                where = sorted(
+                    (tuple(one.values), one.sd.location.removeprefix(entry.sd.location)) for one in partitions
+                )
                 yield f"{name}: {registered}", where
 
 

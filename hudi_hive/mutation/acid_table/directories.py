@@ -143,24 +143,28 @@ def partition_state(
 
 
 def _sort_out(storage: Storage, path: str, listing: pa.Table) -> tuple[list[AcidDirectory], dict[str, dict[str, int]]]:
-    """Folders of a partition, and names and sizes of the files in each."""
-    directories: list[AcidDirectory] = []
+    """Folders of a partition, and names and sizes of the files in each.
+
+    Object stores list folders only as parts of files' names, or as empty objects, which Hadoop leaves for empty ones.
+    """
+    directories: dict[str, AcidDirectory] = {}
     contents: dict[str, dict[str, int]] = {}
     cut = len(path) + 1 if path else 0
     for full, size, is_dir in zip(*(listing[name].to_pylist() for name in ("path", "size", "is_dir")), strict=True):
         parts = full[cut:].split("/")
         if parts[0][:1] in "_.":
             continue
-        if len(parts) == 1:
-            directory = parse_directory(parts[0]) if is_dir else None
+        if parts[0] not in directories:
+            is_folder = is_dir or len(parts) > 1 or not (size or storage.has_folders)
+            directory = parse_directory(parts[0]) if is_folder else None
             if directory is None:
-                raise _foreign(storage.uri(full), parts[0], is_dir)
-            directories.append(directory)
-        elif len(parts) == 2 and not is_dir:
+                raise _foreign(storage.uri(full[:cut] + parts[0]), parts[0], is_folder)
+            directories[parts[0]] = directory
+        if len(parts) == 2 and not is_dir:
             contents.setdefault(parts[0], {})[parts[1]] = size
-        elif parts[1][:1] not in "_.":
+        elif len(parts) > 1 and parts[1][:1] not in "_.":
             raise _foreign(storage.uri(full), parts[-1], is_dir)
-    return directories, contents
+    return list(directories.values()), contents
 
 
 def _foreign(uri: str, name: str, is_dir: bool) -> UnsupportedAcidTableError:

@@ -101,10 +101,10 @@ class ObjectStore:
             batches = self._pages(key, None, None)
         if not batches:
             raise FileNotFoundError(path)
-        table = _entries(pa.Table.from_batches(batches), key)
-        if not table.num_rows:
+        objects = pa.Table.from_batches(batches)
+        if not objects.num_rows:
             raise FileNotFoundError(path)
-        return _without_markers(table)
+        return _without_markers(_entries(objects, key))
 
     def _pages(self, key: str, after: str | None, before: str | None) -> list[pa.RecordBatch]:
         """Pages of the objects whose names begin with a key and lie between two others, without these."""
@@ -121,10 +121,11 @@ class ObjectStore:
 
     def _list_level(self, path: str, key: str) -> pa.Table:
         result = obstore.list_with_delimiter(self._client, key or None, return_arrow=True)
-        files = _entries(pa.table(result["objects"]), key)
+        objects = pa.table(result["objects"])
+        files = _entries(objects, key)
         cut = len(key) + 1 if key else 0
         names = [prefix.rstrip("/")[cut:] for prefix in result["common_prefixes"]]
-        if not names and not files.num_rows:
+        if not names and not objects.num_rows:
             raise FileNotFoundError(path)
         zeros = pa.array([0] * len(names), pa.int64())
         folders = pa.table(
@@ -301,7 +302,8 @@ def _entries(objects: pa.Table, key: str) -> pa.Table:
         paths = pc.utf8_slice_codeunits(paths, len(key) + 1)
     times = objects.column("last_modified").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
     folders = pa.repeat(pa.scalar(False), objects.num_rows)
-    return pa.table([paths, objects.column("size").cast(pa.int64()), times, folders], schema=LISTING_SCHEMA)
+    table = pa.table([paths, objects.column("size").cast(pa.int64()), times, folders], schema=LISTING_SCHEMA)
+    return table.filter(pc.not_equal(paths, ""))  # without the object that marks the folder itself
 
 
 def _without_markers(table: pa.Table) -> pa.Table:
@@ -309,7 +311,8 @@ def _without_markers(table: pa.Table) -> pa.Table:
     empty = table.filter(pc.equal(table.column("size"), 0)).column("path")
     if not len(empty):
         return table
-    parents = pc.replace_substring_regex(table.column("path"), "/[^/]*$", "")
+    below = table.column("path").filter(pc.match_substring(table.column("path"), "/"))
+    parents = pc.replace_substring_regex(below, "/[^/]*$", "")
     return table.filter(pc.invert(pc.and_(pc.equal(table.column("size"), 0), pc.is_in(table.column("path"), parents))))
 
 
