@@ -21,6 +21,8 @@ RUNS = (
     "tests.support.mutation.hudi_bank",
     "integration.long.write_matrix",
     "integration.long.write_kills",
+    "integration.long.store_fixtures",
+    "integration.long.store_matrix",
     "integration.long.metadata_actions",
     "integration.long.schema_histories",
     "integration.long.schema_faces",

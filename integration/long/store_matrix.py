@@ -3,8 +3,9 @@
     python -m integration.long.store_matrix [--part services] [--version 6] [--type MERGE_ON_READ]
     python -m integration.long.store_matrix --uri hdfs://127.0.0.1:9000/matrix --option user=root
 
-Parts: write operations with incremental pulls and change data; table services; mutations by key; changes of the schema;
-syncs to a metastore; mutations of Hive's ACID tables. Without a URI an S3 server is started, and tables are at ``s3a://``.
+Parts: write operations with incremental pulls and change data; table services; savepoints, restores and rollbacks;
+mutations by key; changes of the schema; syncs to a metastore; mutations of Hive's ACID tables. Without a URI an S3
+server is started, and tables are at ``s3a://``.
 """
 
 from __future__ import annotations
@@ -144,16 +145,6 @@ def services(case: Case, place: Place) -> Iterator[Seen]:
         yield "read optimized", place.rows(query_type="read_optimized")
     yield "clusterings", len(table.cluster(sort_columns=["v"]).result)
     yield "clustered", place.rows()
-    table.savepoint()
-    point = place.open().savepoints()[-1].instant.requested
-    table.upsert(some_rows(30, 6, 9), _SMALL)
-    yield "before the restore", place.rows()
-    table.restore(point)
-    yield "restored", place.rows()
-    table.delete_savepoint(point)
-    report = table.upsert(some_rows(50, 6, 9), _SMALL)
-    yield "rollbacks", len(table.rollback(report.instant.requested).result)
-    yield "rolled back", place.rows()
     for number in range(6):
         table.upsert(some_rows(number, 4, 20 + number), {**_SMALL, "hoodie.clean.automatic": "false"})
     cleaned = table.clean({"hoodie.clean.commits.retained": "1"}).result
@@ -173,6 +164,25 @@ def services(case: Case, place: Place) -> Iterator[Seen]:
     yield "rows with a new metadata table", place.rows()
     table.upsert(some_rows(0, 9, 99), _SMALL)
     yield "an upsert at the end", place.rows()
+
+
+def rollbacks(case: Case, place: Place) -> Iterator[Seen]:
+    """Savepoints, restores and rollbacks, behind a compaction."""
+    table = case.create(place)
+    for number in range(2):
+        table.upsert(some_rows(number * 3, 9, number), _SMALL)
+    if case.is_mor:
+        yield "compactions", len(table.compact().result)
+    table.savepoint()
+    point = place.open().savepoints()[-1].instant.requested
+    table.upsert(some_rows(30, 6, 9), _SMALL)
+    yield "before the restore", place.rows()
+    table.restore(point)
+    yield "restored", place.rows()
+    table.delete_savepoint(point)
+    report = table.upsert(some_rows(50, 6, 9), _SMALL)
+    yield "rollbacks", len(table.rollback(report.instant.requested).result)
+    yield "rolled back", place.rows()
 
 
 def mutations(case: Case, place: Place) -> Iterator[Seen]:
@@ -270,6 +280,7 @@ def acid(case: Case, place: Place) -> Iterator[Seen]:
 PARTS: Final[Mapping[str, Callable[[Case, Place], Iterator[Seen]]]] = {
     "writes": writes,
     "services": services,
+    "rollbacks": rollbacks,
     "mutations": mutations,
     "schemas": schemas,
     "syncs": syncs,

@@ -183,7 +183,7 @@ def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> t
     level = list(roots)
     step = partial(_step, storage)
     if run is None and level == [""] and not storage.has_folders:
-        step = partial(_step_in, _tree(storage.list(recursive=True, without=METAFOLDER)))
+        step = partial(_step_in, _tree(storage.list(recursive=True, without=METAFOLDER, missing_ok=True)))
     while level:
         shares = [level[at : at + _SHARE] for at in range(0, len(level), _SHARE)]
         steps = [step(level)] if run is None else run(step, shares)
