@@ -45,8 +45,9 @@
     ├── MetastoreError
     │   ├── MetastoreTransportError
     │   │   ├── MetastoreConnectError   refused, unknown host, connect time-out
-    │   │   ├── MetastoreSecurityError  TLS or SASL failed: certificate not trusted, login refused
+    │   │   ├── MetastoreSecurityError  certificate not trusted; login, credentials or rights refused
     │   │   ├── MetastoreTimeoutError   no answer within the read time-out
+    │   │   ├── MetastoreThrottledError too many requests, said until the deadline
     │   │   └── MetastoreLostError      the connection broke in the middle of a call
     │   ├── TableChangedError           somebody else changed the table since it was looked at
     │   └── MetastoreServerError
@@ -301,11 +302,15 @@ class MetastoreConnectError(MetastoreTransportError):
 
 
 class MetastoreSecurityError(MetastoreTransportError):
-    """TLS or SASL failed: the certificate is not trusted, the login was refused. Never tried again."""
+    """The certificate is not trusted, or login, credentials or rights were refused. Never tried again."""
 
 
 class MetastoreTimeoutError(MetastoreTransportError):
     """No answer within the read time-out."""
+
+
+class MetastoreThrottledError(MetastoreTransportError):
+    """The catalog answered that it gets too many requests, until the deadline for tries."""
 
 
 class MetastoreLostError(MetastoreTransportError):

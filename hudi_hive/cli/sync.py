@@ -1,4 +1,4 @@
-"""``sync``: register and update tables in a Hive metastore, once or for as long as they are written."""
+"""``sync``: register and update tables in a Hive metastore or in AWS Glue, once or for as long as they are written."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class _Tables:
         """
         from hudi_hive.errors import InvalidOptionError
         from hudi_hive.sync import HiveSyncConfig
+        from hudi_hive.sync.catalog import require_catalog
 
         storage = pairs(self.storage_option, "--storage-option") or None
         if self.is_single:
@@ -71,8 +72,7 @@ class _Tables:
             for path, own in own_options.items()
         ]
         for config in configs:
-            if not config.metastore_uris:
-                raise InvalidOptionError(f"{_PREFIX}metastore.uris is missing", remedy="give thrift://host:port")
+            require_catalog(config)
         return configs
 
     def _own_options(self, storage: dict[str, str] | None) -> dict[str, dict[str, str]]:
@@ -157,7 +157,13 @@ class _Watch:
         help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
     ),
     click.option("--hive-site", metavar="FILE", help="A hive-site.xml: the metastore's address, TLS and login."),
-    click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done: hms, hiveql or jdbc."),
+    click.option(
+        "--sync-mode",
+        "--mode",
+        default="hms",
+        show_default=True,
+        help="How DDL is done: hms, hiveql or jdbc; or glue, to keep the tables in AWS Glue.",
+    ),
     click.option("--partitioned-by", help="Partition fields, separated by commas; by default the table's."),
     click.option("--partition-value-extractor", help="Java class name of an extractor; by default inferred."),
     click.option(
@@ -193,7 +199,7 @@ def sync(
     watch: _Watch,
     output: Output,
 ) -> None:
-    """Sync tables to a Hive metastore as Hudi's hive-sync does.
+    """Sync tables to a Hive metastore, or to AWS Glue, as Hudi's hive-sync does.
 
     One table is given by --base-path. With several, by patterns, --discover or --tables, one that fails does not stop
     the others: the exit code is then 1.

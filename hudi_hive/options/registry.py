@@ -19,7 +19,7 @@ from hudi_hive.options.metastore import METASTORE_OPTIONS
 from hudi_hive.options.read import READ_OPTIONS, STREAM_OPTIONS
 from hudi_hive.options.services import SERVICE_OPTIONS
 from hudi_hive.options.storage import STORAGE_OPTIONS
-from hudi_hive.options.sync import SYNC_OPTIONS
+from hudi_hive.options.sync import GLUE_OPTIONS, SYNC_OPTIONS
 from hudi_hive.options.table import TABLE_OPTIONS
 from hudi_hive.options.unsupported import UNSUPPORTED_OPTIONS
 from hudi_hive.options.write import FILE_OPTIONS, INDEX_OPTIONS, METADATA_OPTIONS, ROW_OPTIONS
@@ -40,6 +40,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Streams": STREAM_OPTIONS,
     "Hive jobs": JOB_OPTIONS,
     "Syncs": SYNC_OPTIONS,
+    "Syncs to AWS Glue": GLUE_OPTIONS,
     "Metastore": METASTORE_OPTIONS,
     "Stores": STORAGE_OPTIONS,
     "Harmless": HARMLESS_OPTIONS,

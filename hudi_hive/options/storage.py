@@ -12,6 +12,12 @@ from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.parsers import Parser, boolean, choice, decimal, optional_text
 
 
+def _aws(name: str, default: Any, summary: str, *aliases: str) -> Option[Any]:  # noqa: ANN401
+    """Who asks AWS: a table's store, or a sync to Glue."""
+    faces = (Face.STORAGE, Face.SYNC)
+    return Option(name, optional_text, default, summary, honoured_by=faces, aliases=aliases)
+
+
 def _storage(name: str, parser: Parser[Any], default: Any, summary: str, *aliases: str) -> Option[Any]:  # noqa: ANN401
     return Option(name, parser, default, summary, honoured_by=(Face.STORAGE,), aliases=aliases)
 
@@ -46,53 +52,47 @@ RETRY_TIMEOUT: Final = _storage(
 )
 PROXY: Final = _storage("proxy_url", optional_text, None, "URL of an HTTP proxy.", "proxy_options", "proxy")
 
-ACCESS_KEY: Final = _storage(
+ACCESS_KEY: Final = _aws(
     "access_key",
-    optional_text,
     None,
-    "S3: access key.",
+    "AWS: access key.",
     *("key", "access_key_id", "aws_access_key_id", "fs.s3a.access.key", "hoodie.aws.access.key"),
 )
-SECRET_KEY: Final = _storage(
+SECRET_KEY: Final = _aws(
     "secret_key",
-    optional_text,
     None,
-    "S3: secret key.",
+    "AWS: secret key.",
     *("secret", "secret_access_key", "aws_secret_access_key", "fs.s3a.secret.key", "hoodie.aws.secret.key"),
 )
-SESSION_TOKEN: Final = _storage(
+SESSION_TOKEN: Final = _aws(
     "session_token",
-    optional_text,
     None,
-    "S3: session token of temporary keys.",
+    "AWS: session token of temporary keys.",
     *("aws_session_token", "fs.s3a.session.token", "hoodie.aws.session.token"),
 )
-REGION: Final = _storage(
+REGION: Final = _aws(
     "region",
-    optional_text,
     None,
-    "S3: region.",
+    "AWS: region.",
     *("aws_region", "region_name", "fs.s3a.endpoint.region", "hoodie.aws.region"),
 )
-PROFILE: Final = _storage(
-    "profile", optional_text, None, "S3: profile of AWS's files of credentials.", "aws_profile", "hoodie.aws.profile"
+PROFILE: Final = _aws(
+    "profile", None, "AWS: profile of AWS's files of credentials.", "aws_profile", "hoodie.aws.profile"
 )
-ROLE_ARN: Final = _storage(
+ROLE_ARN: Final = _aws(
     "role_arn",
-    optional_text,
     None,
-    "S3: role to assume.",
+    "AWS: role to assume.",
     *("aws_role_arn", "fs.s3a.assumed.role.arn", "hoodie.aws.role.arn"),
 )
-ROLE_SESSION: Final = _storage(
+ROLE_SESSION: Final = _aws(
     "role_session_name",
-    optional_text,
     "hudi-hive",
-    "S3: name of an assumed role's session.",
+    "AWS: name of an assumed role's session.",
     *("session_name", "fs.s3a.assumed.role.session.name", "hoodie.aws.role.session.name"),
 )
-EXTERNAL_ID: Final = _storage(
-    "external_id", optional_text, None, "S3: what the owner of a role wants to hear.", "hoodie.aws.role.external.id"
+EXTERNAL_ID: Final = _aws(
+    "external_id", None, "AWS: what the owner of a role wants to hear.", "hoodie.aws.role.external.id"
 )
 VIRTUAL_HOSTS: Final = _storage(
     "virtual_hosted_style",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import (
@@ -14,10 +14,12 @@ from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.parsers import (
     Parser,
     any_text,
+    between,
     boolean,
     choice,
     field_names,
     items,
+    optional_text,
     positive,
     property_lines,
     raw_text,
@@ -29,18 +31,33 @@ _PREFIX: Final = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
 _FACES: Final = (SYNC,)
 _OFF: Final = ("false",)
 
-MODES: Final = ("hms", "hiveql", "jdbc")
+GLUE: Final = "glue"
+MODES: Final = ("hms", "hiveql", "jdbc", GLUE)
+GLUE_TOOL: Final = "AwsGlueCatalogSyncTool"
 STRATEGIES: Final = ("ALL", "RO", "RT")
 BASE_FILE_FORMATS: Final = ("PARQUET", "HFILE", "ORC")
-_SYNC_TOOLS: Final = ("org.apache.hudi.hive.HiveSyncTool", "HiveSyncTool")
+_SYNC_TOOLS: Final = {
+    "org.apache.hudi.hive.HiveSyncTool": "HiveSyncTool",
+    "HiveSyncTool": "HiveSyncTool",
+    "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool": GLUE_TOOL,
+    "org.apache.hudi.aws.sync.AWSGlueCatalogSyncTool": GLUE_TOOL,
+    GLUE_TOOL: GLUE_TOOL,
+}
+"""Classes of tools, and the tool of each: Hudi had two spellings of one."""
 
 
-def _tool(name: str, text: str) -> tuple[str, ...]:
+def _tool(name: str, text: str) -> str | None:
     tools = items(name, text)
     others = [tool for tool in tools if tool not in _SYNC_TOOLS]
+    takes = f"HiveSyncTool and {GLUE_TOOL} are"
     if others:
-        raise InvalidOptionError(f"option {name}: {', '.join(others)} is not supported", remedy="HiveSyncTool is")
-    return tools
+        raise InvalidOptionError(f"option {name}: {', '.join(others)} is not supported", remedy=takes)
+    chosen = list(dict.fromkeys(_SYNC_TOOLS[tool] for tool in tools))
+    if len(chosen) > 1:
+        raise InvalidOptionError(
+            f"option {name}: one sync keeps one catalog, not {len(chosen)}", remedy="sync again with the other tool"
+        )
+    return chosen[0] if chosen else None
 
 
 BASE_PATH: Final = Option(
@@ -67,7 +84,7 @@ MODE: Final = Option(
     _PREFIX + "mode",
     choice(*MODES),
     "hms",
-    "How changes are made: by calls to the metastore, or by statements.",
+    "How changes are made: by calls to the metastore, by statements, or in AWS Glue in its place.",
     honoured_by=_FACES,
 )
 USE_JDBC: Final = Option[bool | None](
@@ -282,12 +299,108 @@ META_SYNC_ENABLE: Final = Option(
     honoured_by=(WRITE,),
     harmless={SYNC: _OF_THE_WRITE},
 )
-TOOL_CLASS: Final = Option[tuple[str, ...]](
+TOOL_CLASS: Final = Option[str | None](
     "hoodie.meta.sync.client.tool.class",
-    Parser(_tool, "HiveSyncTool"),
+    Parser(_tool, "HiveSyncTool or AwsGlueCatalogSyncTool, with or without package"),
+    None,
+    "Which tool syncs the table: AwsGlueCatalogSyncTool is the mode `glue`, whatever the mode says.",
+    honoured_by=_FACES,
+)
+
+
+_GLUE_PREFIX: Final = "hoodie.datasource.meta.sync.glue."
+_MOST_INDEXES: Final = 3
+"""Partition indexes that Glue lets a table have."""
+
+
+def _indexes(name: str, text: str) -> tuple[tuple[str, ...], ...]:
+    lists = (tuple(field.strip() for field in index.split(";") if field.strip()) for index in text.split(","))
+    indexes = tuple(dict.fromkeys(index for index in lists if index))
+    if len(indexes) > _MOST_INDEXES:
+        raise InvalidOptionError(
+            f"option {name} names {len(indexes)} indexes, Glue has at most {_MOST_INDEXES} of a table",
+            remedy="leave some out; fields of one index are separated by semicolons",
+        )
+    return indexes
+
+
+def _tags(name: str, text: str) -> tuple[tuple[str, str], ...]:
+    tags: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        key, separator, value = item.partition(":")
+        if not separator or not key.strip():
+            raise InvalidOptionError(f"option {name}: {item!r} is not of the form key:value", remedy="correct it")
+        tags[key.strip()] = value.strip()
+    return tuple(tags.items())
+
+
+def _glue(name: str, parser: Parser[Any], default: Any, summary: str) -> Option[Any]:  # noqa: ANN401
+    return Option(_GLUE_PREFIX + name, parser, default, summary, honoured_by=_FACES)
+
+
+GLUE_DATABASE: Final = _glue(
+    "database_name", optional_text, None, "Database in Glue, where it is not that of `hive_sync.database`."
+)
+GLUE_TABLE: Final = _glue("table_name", optional_text, None, "Name in Glue, where it is not that of `hive_sync.table`.")
+GLUE_CATALOG_ID: Final = _glue("catalogId", optional_text, None, "Glue's catalog: the caller's own account by default.")
+GLUE_SKIP_TABLE_ARCHIVE: Final = _glue("skip_table_archive", boolean, True, "Keep no old version of a changed table.")
+GLUE_ALL_READ_PARALLELISM: Final = _glue(
+    "all_partitions_read_parallelism", between(1, 10), 1, "Segments in which all partitions are read side by side."
+)
+GLUE_CHANGED_READ_PARALLELISM: Final = _glue(
+    "changed_partitions_read_parallelism", positive, 1, "Requests under way that read partitions by name."
+)
+GLUE_CHANGE_PARALLELISM: Final = _glue(
+    "partition_change_parallelism", positive, 1, "Requests under way that add, alter or drop partitions."
+)
+GLUE_METADATA_LISTING: Final = _glue(
+    "metadata_file_listing", boolean, False, "Let Athena take partitions and files from the metadata table."
+)
+GLUE_INDEX_ENABLE: Final = _glue(
+    "partition_index_fields.enable", boolean, False, "Keep partition indexes, by which Glue filters partitions."
+)
+GLUE_INDEX_FIELDS: Final = _glue(
+    "partition_index_fields",
+    Parser(_indexes, "up to three lists separated by commas, of fields separated by semicolons"),
     (),
-    "Which tools sync the table.",
-    harmless={SYNC: "HiveSyncTool, which is what syncs here, is the only one taken; others are refused by name"},
+    "Fields of the partition indexes; all partition fields by default.",
+)
+GLUE_RECREATE_ON_ERROR: Final = _glue(
+    "recreate_table_on_error", boolean, False, "Make the table anew when Glue refuses a change."
+)
+GLUE_RESOURCE_TAGS: Final = _glue(
+    "resource_tags", Parser(_tags, "a list separated by commas, of key:value"), (), "Tags of a database that is made."
+)
+GLUE_ENDPOINT: Final = Option[str | None](
+    "hoodie.aws.glue.endpoint",
+    optional_text,
+    None,
+    "URL of Glue, where it is not the region's own.",
+    honoured_by=_FACES,
+)
+GLUE_REGION: Final = Option[str | None](
+    "hoodie.aws.glue.region",
+    optional_text,
+    None,
+    "Region of Glue, where it is not that of `hoodie.aws.region`, the environment or the profile.",
+    honoured_by=_FACES,
+)
+
+GLUE_OPTIONS: Final = (
+    GLUE_DATABASE,
+    GLUE_TABLE,
+    GLUE_CATALOG_ID,
+    GLUE_SKIP_TABLE_ARCHIVE,
+    GLUE_ALL_READ_PARALLELISM,
+    GLUE_CHANGED_READ_PARALLELISM,
+    GLUE_CHANGE_PARALLELISM,
+    GLUE_METADATA_LISTING,
+    GLUE_INDEX_ENABLE,
+    GLUE_INDEX_FIELDS,
+    GLUE_RECREATE_ON_ERROR,
+    GLUE_RESOURCE_TAGS,
+    GLUE_ENDPOINT,
+    GLUE_REGION,
 )
 
 

@@ -10,6 +10,7 @@ import pytest
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import ALL_OPTIONS, Face, Outcome, metastore, outcomes, write
 from tests.support.options.cases import Case, Failure, seen
+from tests.support.options.glue_cases import GLUE_CASES
 from tests.support.options.observed import listing
 from tests.support.options.read_cases import (
     JOB_CASES,
@@ -33,6 +34,7 @@ _CASES = (
     *STREAM_CASES,
     *JOB_CASES,
     *SYNC_CASES,
+    *GLUE_CASES,
     *METASTORE_CASES,
     *STORAGE_CASES,
 )

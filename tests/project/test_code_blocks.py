@@ -6,9 +6,20 @@ import pytest
 
 from hudi_hive.testing import FakeMetastore
 from tests.support.code_blocks import CodeBlock, Names, docstring_blocks, page_blocks
+from tests.support.glue.glue_server import GlueServer
 
 PYTHON = page_blocks("python")
 DOCSTRINGS = docstring_blocks()
+
+
+@pytest.fixture(autouse=True)
+def glue(monkeypatch):
+    """AWS Glue, where an example goes there."""
+    with GlueServer() as server:
+        keys = {"AWS_ENDPOINT_URL_GLUE": server.url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+        for name, text in keys.items():
+            monkeypatch.setenv(name, text)
+        yield
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_every_option_has_a_case(key):
     ("key", "value"),
     [
         (K + "modes", "hms"),
-        (K + "mode", "glue"),
+        (K + "mode", "bigquery"),
         (K + "use_jdbc", "maybe"),
         (K + "batch_num", "0"),
         (K + "bucket_sync", "true"),
@@ -128,7 +128,7 @@ def test_every_option_has_a_case(key):
         (K + "table_properties", "k1=a=b"),
         (K + "partition_extractor_class", "com.acme.Mine"),
         (K + "filter_pushdown_max_size", "-1"),
-        ("hoodie.meta.sync.client.tool.class", "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"),
+        ("hoodie.meta.sync.client.tool.class", "org.apache.hudi.sync.datahub.DataHubSyncTool"),
         ("hoodie.datasource.write.operation", "upsert"),
     ],
 )

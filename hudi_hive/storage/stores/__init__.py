@@ -12,6 +12,7 @@ from hudi_hive.storage.stores.base import (
 )
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store, storage_options
 from hudi_hive.storage.stores.remote_streams import RangeStream
+from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 
 __all__ = [
     "LISTING_SCHEMA",
@@ -23,6 +24,8 @@ __all__ = [
     "PathKind",
     "PathStatus",
     "RangeStream",
+    "RetryPolicy",
+    "TransientFault",
     "VersionedStore",
     "hdfs_store",
     "object_store",

@@ -1,4 +1,4 @@
-"""The interface of changes that a sync makes to a metastore, and its implementation by Thrift calls.
+"""The interface of changes that a sync makes to a metastore, and its implementation by the catalog's own calls.
 
 Comes in: the metastore's own structs, complete. Goes out: the same end state whatever the writer.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from hudi_hive.metastore import Partition, Table
-
-if TYPE_CHECKING:
-    from hudi_hive.metastore import HiveMetastore
+from hudi_hive.sync.catalog import Catalog
 
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
@@ -73,9 +71,9 @@ class CatalogWriter(Protocol):
 
 
 class MetastoreWriter:
-    """Makes the changes through the metastore's Thrift calls (mode ``hms``)."""
+    """Makes the changes through the catalog's own calls: Thrift calls in mode ``hms``, requests in mode ``glue``."""
 
-    def __init__(self, metastore: HiveMetastore) -> None:
+    def __init__(self, metastore: Catalog) -> None:
         self._metastore = metastore
 
     def create_database(self, name: str, *, description: str) -> None:

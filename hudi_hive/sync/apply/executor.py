@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, MetastoreTextError, SchemaSyncError
-from hudi_hive.metastore import HiveMetastore, Partition, Table
+from hudi_hive.metastore import Partition, Table
 from hudi_hive.sync.apply.catalog_writer import CatalogWriter
+from hudi_hive.sync.catalog import Catalog
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.diff import (
     CREATE,
@@ -47,7 +48,7 @@ class SyncExecutor:
     def __init__(
         self,
         config: HiveSyncConfig,
-        metastore: HiveMetastore,
+        metastore: Catalog,
         writer: CatalogWriter,
         ledger: PartitionLedger,
         *,
@@ -159,7 +160,7 @@ class SyncExecutor:
             raise _refused(plan, refusal) from refusal
         *between, last = column_steps.steps
         # Hive's own DDL drops columns of a partitioned table with cascade only; elsewhere the last step's will do.
-        cascade = self.config.mode != "hms"
+        cascade = self.config.mode not in ("hms", "glue")
         try:
             for columns in between:
                 step = copy.deepcopy(plan.existing)

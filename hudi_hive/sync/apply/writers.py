@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.apply.catalog_writer import CatalogWriter, MetastoreWriter
+from hudi_hive.sync.catalog import Catalog
 from hudi_hive.sync.config import HiveSyncConfig
 
 
 @contextmanager
-def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[CatalogWriter]:
+def open_writer(config: HiveSyncConfig, metastore: Catalog) -> Iterator[CatalogWriter]:
     """Open the writer of ``config.mode``, which is closed at the end of the block.
 
     Args:
@@ -23,7 +24,7 @@ def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[Ca
         InvalidOptionError: a library that the mode needs is not installed.
         MetastoreError: the SQL server cannot be reached.
     """
-    if config.mode == "hms":
+    if config.mode in ("hms", "glue") or not isinstance(metastore, HiveMetastore):
         yield MetastoreWriter(metastore)
         return
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.glue import GlueSettings
 from hudi_hive.options import metastore as metastore_options
 from hudi_hive.options import options_of
 from hudi_hive.options import sync as options
@@ -32,7 +33,7 @@ class HiveSyncConfig:
             ``HiveMetastore`` takes them.
         database, table: names in the metastore; by default the table's own, ``default`` for the database.
         mode: how changes are made: ``hms`` by calls to the metastore, ``hiveql`` and ``jdbc`` by DDL statements sent to
-            ``jdbc_url``; either way the metastore is read directly.
+            ``jdbc_url``; either way the metastore is read directly. ``glue``: the catalog is AWS Glue, no metastore.
         jdbc_url, username, password: the SQL server of the modes ``hiveql`` and ``jdbc``.
         partition_fields: partition columns; empty for a table registered without partitions.
         partition_extractor: Java class name of the extractor, with or without package; inferred from the fields.
@@ -64,6 +65,8 @@ class HiveSyncConfig:
         spark_version: value of ``spark.sql.create.version``.
         incremental: look only at what was written since the last sync; False compares all partitions.
         no_partition_metadata: register the partition keys but no partitions.
+        glue: the catalog of mode ``glue``; what it leaves out of credentials and region comes from
+            ``storage_options``, then from the environment.
         storage_options: keyword arguments of the table's file system.
 
     Raises:
@@ -115,11 +118,13 @@ class HiveSyncConfig:
     spark_version: str | None = options.SPARK_VERSION.field()
     incremental: bool = options.INCREMENTAL.field()
     no_partition_metadata: bool = options.NO_PARTITION_METADATA.field()
+    glue: GlueSettings = field(default_factory=GlueSettings)
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
-        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.repr}
+        names = (item.name for item in fields(self) if item.repr and (item.name != "glue" or self.mode == "glue"))
+        shown = {name: getattr(self, name) for name in names}
         return f"HiveSyncConfig({', '.join(f'{name}={redact(repr(value))}' for name, value in shown.items())})"
 
     def __post_init__(self) -> None:
@@ -149,7 +154,9 @@ class HiveSyncConfig:
         if not self.base_path.strip():
             raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
         if self.mode not in options.MODES:
-            raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms, hiveql and jdbc are")
+            raise InvalidOptionError(
+                f"{_key('mode')}={self.mode} is not supported", remedy=f"{', '.join(options.MODES)} are"
+            )
         words = {"strategy": options.STRATEGIES, "base_file_format": (None, *options.BASE_FILE_FORMATS)}
         for name, allowed in words.items():
             if getattr(self, name) not in allowed:

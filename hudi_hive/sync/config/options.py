@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from hudi_hive.glue import READ_AT_ONCE, GlueSettings
 from hudi_hive.metastore.connection import SECURITY, secured_uris
-from hudi_hive.options import Face, OptionSet, as_texts, field_values, sync
+from hudi_hive.options import Face, OptionSet, as_texts, field_values, fill, sync
 
 _SYNC_OPTIONS: Final = OptionSet("sync", Face.SYNC)
 
@@ -43,9 +44,33 @@ def option_values(config: type[Any], options: Mapping[str, object]) -> tuple[dic
     use_jdbc = sync.USE_JDBC.of(texts)
     if use_jdbc is not None:  # as in Hudi, it counts where no mode is named
         values.setdefault("mode", "jdbc" if use_jdbc else "hiveql")
-    warnings: tuple[str, ...] = ()
-    if values.get("mode", sync.MODE.default) == "hms":
-        warnings = tuple(
-            f"{name} is {what}, which the hms mode does not use" for name, what in _FOR_SQL.items() if name in texts
-        )
-    return values, warnings
+    if sync.TOOL_CLASS.of(texts) == sync.GLUE_TOOL:  # as in Hudi, whatever the mode
+        values["mode"] = sync.GLUE
+    mode = values.get("mode", sync.MODE.default)
+    if mode == sync.GLUE:
+        values |= _of_glue(texts)
+    return values, tuple(_unused(mode, texts))
+
+
+def _of_glue(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Field values that only count in mode ``glue``."""
+    values: dict[str, Any] = {"glue": fill(GlueSettings, texts)}
+    names = {"database": sync.GLUE_DATABASE.of(texts), "table": sync.GLUE_TABLE.of(texts)}
+    values |= {name: text for name, text in names.items() if text is not None}
+    if sync.GLUE_RECREATE_ON_ERROR.of(texts):
+        values["recreate_on_error"] = True
+    return values
+
+
+def _unused(mode: str, texts: Mapping[str, str]) -> Iterator[str]:
+    """Warnings of options that the mode does not use."""
+    if mode in ("hms", sync.GLUE):
+        for name, what in _FOR_SQL.items():
+            if name in texts:
+                yield f"{name} is {what}, which the {mode} mode does not use"
+    if mode != sync.GLUE:
+        for name in texts:
+            if any(option.answers_to(name) for option in sync.GLUE_OPTIONS):
+                yield f"{name} is an option of AWS Glue, which the {mode} mode does not use"
+    elif sync.FILTER_PUSHDOWN.of(texts):
+        yield f"{sync.FILTER_PUSHDOWN} is not used: Glue reads {READ_AT_ONCE} partitions by name in one request"

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionValueError
-from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
+from hudi_hive.metastore import BatchSizes, Table
 from hudi_hive.metastore.client import format_partition_name
+from hudi_hive.sync.catalog import Catalog
 from hudi_hive.sync.config import EXTRACTORS
 from hudi_hive.sync.diff.filters import order_is_certain, partition_filter
 from hudi_hive.sync.diff.partition_diff import REGISTERED
@@ -23,7 +24,7 @@ _FIELDS_AT_ONCE = 100_000
 _ALIASES_CHECKED = 50
 
 
-def batch_sizes(metastore: HiveMetastore, spec: TableSpec) -> BatchSizes:
+def batch_sizes(metastore: Catalog, spec: TableSpec) -> BatchSizes:
     """The numbers of partitions to read in each call, which are large from the start.
 
     Each partition comes with all its columns: the wider the table, the fewer. Sizes that the client was given stay.
@@ -42,7 +43,7 @@ class MetastorePartitionReader:
         pushdown_max_size: ask for some partitions by a filter, see ``partition_filter``; None asks by name.
     """
 
-    def __init__(self, metastore: HiveMetastore, pushdown_max_size: int | None) -> None:
+    def __init__(self, metastore: Catalog, pushdown_max_size: int | None) -> None:
         self._metastore = metastore
         self._pushdown_max_size = pushdown_max_size
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
-from hudi_hive.metastore import HiveMetastore, Table
+from hudi_hive.metastore import Table
+from hudi_hive.sync.catalog import Catalog
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget, find_extractor
 from hudi_hive.sync.diff import hive_objects as objects
 from hudi_hive.sync.diff.changes import (
@@ -78,7 +79,7 @@ class Planner:
         client: MetaClient,
         config: HiveSyncConfig,
         target: SyncTarget,
-        metastore: HiveMetastore,
+        metastore: Catalog,
         *,
         timeline_is_fresh: bool = False,
         ledger: PartitionLedger | None = None,
@@ -91,7 +92,7 @@ class Planner:
         self._ledger = ledger or {}
         self._extractor = find_extractor(target.extractor)
         self._metastore_partitions = MetastorePartitionReader(
-            metastore, config.filter_pushdown_max_size if config.filter_pushdown else None
+            metastore, config.filter_pushdown_max_size if config.filter_pushdown and config.mode != "glue" else None
         )
         self._stamp = newest_stamp(client.timeline)
         self._partitions: pa.Table | None = None

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hudi_hive.errors import InvalidOptionError, SyncError
+from hudi_hive.errors import SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.names import HOODIE_DATASOURCE_META_SYNC_BASE_PATH
 from hudi_hive.schema import InternalSchema
+from hudi_hive.sync.catalog import require_catalog
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.catalog_types import refuse_catalog_types
 from hudi_hive.sync.run.report import SyncReport
@@ -51,10 +52,7 @@ class SyncAfterWrite:
         config = HiveSyncConfig.from_options(options, storage_options=storage_options)
         if not write.sync_enabled:
             return None
-        if not config.metastore_uris:
-            raise InvalidOptionError(
-                "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
-            )
+        require_catalog(config)
         return cls(config)
 
     def refuse_types(self, client: MetaClient, before: InternalSchema, after: InternalSchema) -> None:
@@ -69,6 +67,8 @@ class SyncAfterWrite:
             SchemaError: a column would get a type that the metastore does not let it take.
             MetastoreError: the metastore does not answer.
         """
+        if self.config.mode == "glue":  # Glue takes any type
+            return
         with HiveMetastore(self.config.metastore_uris) as metastore:
             refuse_catalog_types(metastore, self.config, client, before, after)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
-from hudi_hive.metastore import HiveMetastore
 from hudi_hive.redaction import without_credentials
+from hudi_hive.sync.catalog import Catalog, catalog_key, open_catalog
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.report import SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
@@ -23,7 +23,7 @@ from hudi_hive.table.core import MetaClient
 
 RESULT_COLUMNS = ("base_path", "result", "added", "moved", "dropped", "calls", "seconds", "detail")
 
-Taken = dict[tuple[tuple[str, ...], str, str], str]
+Taken = dict[tuple[Hashable, str, str], str]
 """(metastore, database, table) -> base path of the table that has this name."""
 
 SYNCED = "synced"
@@ -150,7 +150,7 @@ def claim_names(taken: Taken, config: HiveSyncConfig, client: MetaClient) -> Non
     """
     target = config.resolve(client.config)
     found = views(config, target.table, merge_on_read=client.config.is_merge_on_read)
-    names = {name: (tuple(config.metastore_uris), target.database.lower(), name.lower()) for name, _ in found}
+    names = {name: (catalog_key(config), target.database.lower(), name.lower()) for name, _ in found}
     for name, key in names.items():
         other = taken.get(key, config.base_path)
         if other != config.base_path:
@@ -185,17 +185,16 @@ class _Metastores:
     """Clients that are used by one sync at a time, so that each counts its own calls, and by many one after another."""
 
     def __init__(self) -> None:
-        self._idle: dict[tuple[str, ...], queue.SimpleQueue[HiveMetastore]] = {}
-        self._all: queue.SimpleQueue[HiveMetastore] = queue.SimpleQueue()
+        self._idle: dict[Hashable, queue.SimpleQueue[Catalog]] = {}
+        self._all: queue.SimpleQueue[Catalog] = queue.SimpleQueue()
 
     @contextmanager
-    def borrow(self, config: HiveSyncConfig) -> Iterator[HiveMetastore]:
-        uris = tuple(config.metastore_uris)
-        idle = self._idle.setdefault(uris, queue.SimpleQueue())
+    def borrow(self, config: HiveSyncConfig) -> Iterator[Catalog]:
+        idle = self._idle.setdefault(catalog_key(config), queue.SimpleQueue())
         try:
             client = idle.get_nowait()
         except queue.Empty:
-            client = HiveMetastore(uris)
+            client = open_catalog(config)
             self._all.put(client)
         try:
             yield client

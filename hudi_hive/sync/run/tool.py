@@ -1,4 +1,4 @@
-"""``HiveSyncTool``: syncs a Hudi table to a Hive metastore.
+"""``HiveSyncTool``: syncs a Hudi table to a Hive metastore or to AWS Glue.
 
 The order of the calls is such that a sync that dies anywhere can simply be run again: the database, then the table
 without a stamp (or its new columns), then added, moved and dropped partitions, and last the stamp, which alone says
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.apply import SyncExecutor, open_writer
+from hudi_hive.sync.apply import SyncExecutor, keep_indexes, open_writer
+from hudi_hive.sync.catalog import Catalog, open_catalog, require_catalog
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.diff import PartitionLedger, Planner, SyncPlan, TablePlan, conflicts_detected, retry_on_conflict
 from hudi_hive.sync.run.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
@@ -23,15 +22,15 @@ from hudi_hive.table.core import MetaClient
 
 
 class HiveSyncTool:
-    """Syncs one Hudi table to a Hive metastore.
+    """Syncs one Hudi table to a Hive metastore or to AWS Glue.
 
     Args:
         config: what to sync, how and where.
-        metastore: a client to use instead of one made from ``config.metastore_uris``; it is not closed.
+        metastore: a client to use instead of one made from ``config``, of its kind; it is not closed.
         client: a meta client of the table to use instead of a new one; the sync sees its timeline.
 
     Raises:
-        InvalidOptionError: neither a client nor ``metastore_uris`` is given.
+        InvalidOptionError: neither a client nor ``metastore_uris`` is given, in a mode that needs one.
 
     Example:
         >>> config = HiveSyncConfig(base_path="/lake/trips", metastore_uris="thrift://localhost:9083")
@@ -40,23 +39,21 @@ class HiveSyncTool:
     """
 
     def __init__(
-        self, config: HiveSyncConfig, *, metastore: HiveMetastore | None = None, client: MetaClient | None = None
+        self, config: HiveSyncConfig, *, metastore: Catalog | None = None, client: MetaClient | None = None
     ) -> None:
-        if metastore is None and not config.metastore_uris:
-            raise InvalidOptionError(
-                "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
-            )
+        if metastore is None:
+            require_catalog(config)
         self.config = config
         self._own_client = client
         self._own_metastore = metastore
 
     @contextmanager
-    def _metastore(self) -> Iterator[HiveMetastore]:
+    def _metastore(self) -> Iterator[Catalog]:
         """The metastore for one plan or sync; connections of our own are closed at its end."""
         if self._own_metastore is not None:
             yield self._own_metastore
             return
-        with HiveMetastore(self.config.metastore_uris) as metastore:
+        with closing(open_catalog(self.config)) as metastore:
             yield metastore
 
     def plan(self) -> SyncPlan:
@@ -95,7 +92,7 @@ class HiveSyncTool:
             return SyncReport(SyncPlan(plans), dry_run, calls, log.steps(), seconds, attempts)
 
     def _sync(
-        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, ledger: PartitionLedger, *, again: bool, full: bool
+        self, metastore: Catalog, log: StepLog, dry_run: bool, ledger: PartitionLedger, *, again: bool, full: bool
     ) -> tuple[TablePlan, ...]:
         """One try; after another sync got in its way the table is read anew, and if need be compared in full."""
         config = replace(self.config, incremental=False) if full else self.config
@@ -110,6 +107,8 @@ class HiveSyncTool:
             with open_writer(config, metastore) as writer, conflicts_detected():
                 executor = SyncExecutor(config, metastore, MeasuredWriter(writer, log), ledger, again=again)
                 plans = [executor.apply(planner, plan) for plan in plans]
+            with conflicts_detected():
+                plans = [keep_indexes(config, metastore, plan) for plan in plans]
         return tuple(plans)
 
     def _client(self, again: bool) -> MetaClient:

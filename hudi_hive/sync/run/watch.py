@@ -10,12 +10,12 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
-from hudi_hive.metastore import HiveMetastore
 from hudi_hive.redaction import without_credentials
+from hudi_hive.sync.catalog import Catalog, catalog_key, open_catalog, require_catalog
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.many import Taken, claim_names
 from hudi_hive.sync.run.report import SyncReport
@@ -132,17 +132,14 @@ class SyncWatcher:
         if not configs:
             raise InvalidOptionError("there is no table to watch")
         for config in configs:
-            if not config.metastore_uris:
-                raise InvalidOptionError(
-                    "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
-                )
+            require_catalog(config)
         self._tables = [_Table(config) for config in configs]
         self._settings = settings or WatchSettings()
         self._on_event = on_event
         self._clock = clock
         self._stopped = threading.Event()
         self._wait = wait or self._stopped.wait
-        self._metastores: dict[tuple[str, ...], HiveMetastore] = {}
+        self._metastores: dict[Hashable, Catalog] = {}
         self._taken: Taken = {}
 
     def stop(self) -> None:
@@ -200,8 +197,8 @@ class SyncWatcher:
         table.next_look = self._clock() + pause
         self._on_event(WatchEvent(table.config.base_path, error=error, failures=table.failures, retry_in=pause))
 
-    def _metastore(self, config: HiveSyncConfig) -> HiveMetastore:
-        uris = tuple(config.metastore_uris)
-        if uris not in self._metastores:
-            self._metastores[uris] = HiveMetastore(uris)
-        return self._metastores[uris]
+    def _metastore(self, config: HiveSyncConfig) -> Catalog:
+        key = catalog_key(config)
+        if key not in self._metastores:
+            self._metastores[key] = open_catalog(config)
+        return self._metastores[key]

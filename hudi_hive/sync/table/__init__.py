@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.sync.table.glue_table import INDEX_FILTERING, partition_indexes
 from hudi_hive.sync.table.locations import absolute, join, path_of, qualified_like, relative_to, same_location
 from hudi_hive.sync.table.parquet_schema import storage_fields
 from hudi_hive.sync.table.spark_schema import NUM_PARTS, spark_schema_json
@@ -17,6 +18,7 @@ from hudi_hive.sync.table.table_spec import (
 from hudi_hive.sync.table.types import metastore_type
 
 __all__ = [
+    "INDEX_FILTERING",
     "LAST_COMMIT",
     "LAST_COMPLETION",
     "NUM_PARTS",
@@ -26,6 +28,7 @@ __all__ = [
     "build_spec",
     "join",
     "metastore_type",
+    "partition_indexes",
     "path_of",
     "qualified_like",
     "relative_to",

@@ -19,6 +19,7 @@ from hudi_hive.names import (
     RECORD_KEY_COLUMN,
 )
 from hudi_hive.sync.config import BucketSpec, HiveSyncConfig, SyncTarget, parse_bucket_spec
+from hudi_hive.sync.table.glue_table import glue_comments, glue_location, glue_parameters
 from hudi_hive.sync.table.locations import absolute
 from hudi_hive.sync.table.parquet_schema import OPTIONAL, StorageField, storage_fields
 from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
@@ -169,6 +170,9 @@ def build_spec(
         SchemaSyncError: a column that Hive cannot hold, or two columns whose names differ in case alone.
     """
     base_path = absolute(config.base_path)
+    in_glue = config.mode == "glue"
+    if in_glue:
+        base_path = glue_location(base_path)
     by_name = {field.name: field for field in fields}
     partition_fields, warnings = _as_spelled(target.partition_fields, by_name)
     keys = tuple(
@@ -188,6 +192,10 @@ def build_spec(
             chunk_length=config.schema_string_length,
             spark_version=config.spark_version,
         )
+    comments = _comments(data) if config.sync_comment else {}
+    if in_glue:
+        parameters |= glue_parameters(config.glue, [key.name for key in keys])
+        comments = glue_comments(comments)
     return TableSpec(
         database=target.database.lower(),
         name=name.lower(),
@@ -199,7 +207,7 @@ def build_spec(
         classes=hive_classes(target.base_file_format, view, pre_apache=config.use_pre_apache_input_format),
         serde_parameters=serde,
         table_parameters=parameters,
-        commented=_comments(data) if config.sync_comment else {},
+        commented=comments,
         buckets=buckets,
         warnings=(*target.warnings, *warnings, *type_warnings(tuple(fields))),
     )

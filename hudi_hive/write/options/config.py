@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_RECORD_MERGE_PROPERTY_PREFIX
-from hudi_hive.options import Face, OptionSet, as_texts, fill, locks, metastore, services, sync, write
+from hudi_hive.options import Face, Option, OptionSet, as_texts, fill, locks, metastore, services, storage, sync, write
 from hudi_hive.options import table as table_options
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
 from hudi_hive.write.options.settings import (
@@ -192,7 +192,14 @@ def _of_sync(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if name in _SYNC_NAMES}
 
 
-_SYNC_NAMES: Final = frozenset(name for one in (*sync.SYNC_OPTIONS, *metastore.METASTORE_OPTIONS) for name in one.names)
+_OF_AWS: Final = tuple(option for option in storage.STORAGE_OPTIONS if Face.SYNC in option.faces)
+_SYNC_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    *sync.SYNC_OPTIONS,
+    *sync.GLUE_OPTIONS,
+    *metastore.METASTORE_OPTIONS,
+    *_OF_AWS,
+)
+_SYNC_NAMES: Final = frozenset(name for one in _SYNC_OPTIONS for name in one.names)
 
 
 def _under_all_names(

@@ -94,7 +94,7 @@ def test_nothing_is_synced_unless_enabled(client, server, tmp_path):
         ({f"{K}enable": "yes"}, "must be true or false"),
         ({f"{K}enable": "false", f"{K}batch_num": "0"}, "batch_num"),
         ({f"{K}metastore.uris": ""}, r"metastore\.uris is missing"),
-        ({"hoodie.meta.sync.client.tool.class": "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"}, "AwsGlue"),
+        ({"hoodie.meta.sync.client.tool.class": "org.apache.hudi.sync.datahub.DataHubSyncTool"}, "DataHub"),
         ({"hoodie.datasource.meta_sync.condition.sync": "maybe"}, "must be true or false"),
     ],
 )
