@@ -21,6 +21,7 @@ from integration.support.stores.database import DatabaseServer
 from integration.support.stores.database_servers import DATABASES
 from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import S3Server
+from integration.support.stores.zookeeper import ZookeeperServer
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
@@ -89,6 +90,13 @@ def metastore_server(
 def s3() -> Iterator[S3Server]:
     """An S3 server; ``s3.folder()`` gives a URI of its own to each test, ``s3.options()`` the storage options."""
     with S3Server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZookeeperServer]:
+    """A ZooKeeper server."""
+    with ZookeeperServer() as running:
         yield running
 
 

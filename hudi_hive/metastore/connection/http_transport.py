@@ -118,7 +118,11 @@ class HttpTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 path=str(self._address),
                 remedy=f"give a JSON Web Token that is valid now ({TOKEN_VARIABLE} or jwt_file), or a user",
             )
-        remedy = "check the path (hive.metastore.client.thrift.http.path)" if status in (404, 405) else "see the server's log"
+        remedy = (
+            "check the path (hive.metastore.client.thrift.http.path)"
+            if status in (404, 405)
+            else "see the server's log"
+        )
         return MetastoreServerError(f"the metastore answered {text}", path=str(self._address), remedy=remedy)
 
     def read(self, size: int) -> bytes:

@@ -70,9 +70,10 @@ class TableLock:
         wait = min(_FIRST_WAIT_MS, self._longest_wait_ms)
         while not provider.try_acquire():
             if budget <= 0:
+                holder = provider.holder()
                 provider.release()  # a provider with a queue would get the lock later, for nobody
                 raise LockTimeoutError(
-                    f"the table is locked: {provider.holder()}",
+                    f"the table is locked: {holder}",
                     path=self._name,
                     remedy="write again later, or wait longer: "
                     f"{lock_options.LOCK_WAIT}, {lock_options.LOCK_CLIENT_RETRIES}",

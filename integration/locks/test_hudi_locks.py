@@ -1,0 +1,92 @@
+"""Locks that Hudi's own providers hold beside ours: each excludes the other."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from hudi_hive.errors import LockTimeoutError
+from hudi_hive.storage import Storage
+from hudi_hive.write.coordination.locks import table_lock
+from integration.support.hudi_peer import NOT_THERE, may_start
+from integration.support.stores.lock_peer import WAIT_MS, LockPeer
+from integration.support.stores.s3 import S3Server
+from integration.support.stores.zookeeper import ZookeeperServer
+
+pytestmark = [pytest.mark.jvm, pytest.mark.long]
+
+_LOCKS = "org.apache.hudi.client.transaction.lock."
+P = "hoodie.write.lock."
+_HOLDER = """
+import time
+from hudi_hive.errors import LockLostError
+from hudi_hive.storage import Storage
+from hudi_hive.write.coordination.locks import table_lock
+with table_lock({options!r}, Storage({uri!r}, {storage!r})) as lock:
+    print("held", flush=True)
+    while True:
+        time.sleep(0.2)
+        try:
+            lock.verify()
+        except LockLostError:
+            print("LockLostError")
+            break
+"""
+AT_ONCE = {P + "client.num_retries": "1", P + "client.wait_time_ms_between_retry": "50"}
+
+
+def exclude_each_other(peer: LockPeer, storage: Storage, options: dict[str, str]) -> None:
+    """Both sides take the lock by turns, and neither while the other has it."""
+    assert peer.lock()
+    with pytest.raises(LockTimeoutError):
+        table_lock(options, storage).acquire()
+    peer.unlock()
+    with table_lock(options, storage) as lock:
+        lock.verify()
+        assert not peer.lock()
+        lock.verify()
+    assert peer.lock()
+    peer.unlock()
+
+
+@pytest.fixture(autouse=True)
+def fetched() -> None:
+    if not may_start(9):
+        pytest.skip(NOT_THERE)
+
+
+def test_the_storage_lock(s3: S3Server) -> None:
+    storage = Storage(s3.folder("s3a"), s3.options())
+    provider = _LOCKS + "StorageBasedLockProvider"
+    with LockPeer(provider, {"hoodie.base.path": storage.uri()}, endpoint=s3.endpoint) as peer:
+        exclude_each_other(peer, storage, {P + "provider": provider, **AT_ONCE})
+        assert list(s3.files(storage.uri())) == [".hoodie/.locks/table_lock.json"]
+
+
+@pytest.mark.parametrize("kind", ["ZookeeperBasedLockProvider", "ZookeeperBasedImplicitBasePathLockProvider"])
+def test_the_lock_in_zookeeper(kind: str, zookeeper: ZookeeperServer, s3: S3Server) -> None:
+    storage = Storage(s3.folder("s3a"), s3.options())
+    keys = {P + "zookeeper.base_path": "/hudi/locks", P + "zookeeper.lock_key": "t"} if "Implicit" not in kind else {}
+    where = {P + "zookeeper.url": zookeeper.hosts, **keys}
+    with LockPeer(_LOCKS + kind, {"hoodie.base.path": storage.uri(), **where}) as peer:
+        exclude_each_other(peer, storage, {P + "provider": _LOCKS + kind, **where, **AT_ONCE})
+
+
+def test_a_paused_holder_of_the_storage_lock_is_overtaken_by_hudi(s3: S3Server) -> None:
+    storage = Storage(s3.folder("s3a"), s3.options())
+    provider = _LOCKS + "StorageBasedLockProvider"
+    times = {P + "storage.validity.timeout.secs": "10", P + "storage.renew.interval.secs": "1"}
+    given = {"hoodie.base.path": storage.uri(), WAIT_MS: "60000"}
+    script = _HOLDER.format(uri=storage.uri(), options={P + "provider": provider, **times}, storage=s3.options())
+    with LockPeer(provider, given, endpoint=s3.endpoint) as peer:
+        holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        holder.send_signal(signal.SIGSTOP)
+        assert peer.lock()  # waits for the lease's end
+        peer.unlock()
+        holder.send_signal(signal.SIGCONT)
+        assert holder.stdout.read() == "LockLostError\n"
+        holder.wait()
