@@ -21,6 +21,7 @@ from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
 from tests.support.glue.glue_server import GlueFault, GlueServer
 from tests.support.metastore.sync_behaviour import DATABASE, state, story_table
+from tests.support.running.long import long_case
 
 K = "hoodie.datasource.hive_sync."
 G = "hoodie.datasource.meta.sync.glue."
@@ -95,7 +96,7 @@ def without_glue(table):
     return {**table, "parameters": own}
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("kind", [long_case("COPY_ON_WRITE"), "MERGE_ON_READ"])
 def test_glue_has_the_tables_that_a_metastore_has(server, catalog, tmp_path, kind):
     table = table_at(tmp_path / "trips", kind)
     (tmp_path / "metastore").mkdir()
@@ -123,17 +124,17 @@ def test_glue_has_the_tables_that_a_metastore_has(server, catalog, tmp_path, kin
 
 def test_requests_of_a_sync_are_few(server, tmp_path):
     table = table_at(tmp_path / "trips")
-    table.insert(cities(*(f"c{number:03}" for number in range(250))))
+    table.insert(cities(*(f"c{number:03}" for number in range(120))))
     tool = HiveSyncTool(config(server, table.path))
     assert dict(tool.sync().calls) == {
         "get_table": 2,
         "get_database": 1,
         "create_database": 1,
         "create_table": 1,
-        "batch_create_partition": 3,
+        "batch_create_partition": 2,
         "update_table": 1,
     }
-    assert len(server.partitions(DATABASE, "t")) == 250
+    assert len(server.partitions(DATABASE, "t")) == 120
     assert dict(tool.sync().calls) == {"get_table": 1}
     table.insert(cities("c001", "c002", "new1", "new2"))
     server.reset()
@@ -144,7 +145,7 @@ def test_requests_of_a_sync_are_few(server, tmp_path):
     assert [one["Values"] for one in created["PartitionInputList"]] == [["new1"], ["new2"]]
     table.delete_partitions([f"city=c{number:03}" for number in range(60)])
     report = tool.sync()
-    assert report.calls["batch_delete_partition"] == 3 and len(server.partitions(DATABASE, "t")) == 192
+    assert report.calls["batch_delete_partition"] == 3 and len(server.partitions(DATABASE, "t")) == 62
     full = HiveSyncTool(config(server, table.path, incremental=False)).sync()
     assert dict(full.calls) == {"get_table": 1, "get_partitions": 1} and full.is_noop
 
@@ -245,7 +246,7 @@ def changed_table(path):
     return table, change
 
 
-@pytest.mark.parametrize("kind", ["refused", "lost"])
+@pytest.mark.parametrize("kind", ["refused", long_case("lost")])
 def test_a_sync_that_fails_at_any_request_is_made_up_for_by_the_next_one(server, catalog, tmp_path, kind):
     table, change = changed_table(tmp_path / "trips")
     HiveSyncTool(config(server, table.path)).sync()
