@@ -39,7 +39,9 @@ _NAMED_USERS: Final = frozenset(
 )
 """Schemes whose authority may begin with a mere name: of a container, or of a user."""
 
-_SECRET_NAME: Final = re.compile(rf"{_NAME}|^(?:sig|token|key|secret_key)$|[._\-](?:token|sig|key)$", re.IGNORECASE)
+_SECRET_NAME: Final = re.compile(
+    rf"{_NAME}|^(?:sig|token|key|secret_key)$|[._\-](?:token|sig|key)$|^fs\.azure\.sas\.", re.IGNORECASE
+)
 _NO_SECRETS: Final = re.compile(
     r"record[._\-]?key|key[._\-]?(?:gen|file|field)|partition|primary|ordering|password[._\-]?file|keytab",
     re.IGNORECASE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -40,15 +40,60 @@ def with_output(function: F) -> F:
     return wrapper  # type: ignore[return-value]
 
 
+STORAGE_VARIABLE: Final = "HUDI_HIVE_STORAGE_OPTIONS"
+"""Variable of the environment with storage options, a ``name=value`` on each line."""
+
+_FILE: Final = "storage_options_file"
+
+
 def storage_options(function: F) -> F:
-    """Add ``--storage-option k=v`` (repeatable)."""
-    return click.option(
+    """Add ``--storage-option k=v`` (repeatable) and ``--storage-options-file``, which come as one tuple of pairs.
+
+    What others may not see in the list of processes stands in the file or in :data:`STORAGE_VARIABLE`.
+    """
+    one = click.option(
         "--storage-option",
         "storage_option",
         multiple=True,
         metavar="K=V",
-        help="Key, region, endpoint … of the storage.",
-    )(function)
+        callback=_all_storage_options,
+        help="Key, region, endpoint … of the storage; what others may see in the list of processes is no secret.",
+    )
+    file = click.option(
+        "--storage-options-file",
+        _FILE,
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        is_eager=True,
+        expose_value=False,
+        callback=_remember_file,
+        help=f"Properties file with storage options, - for standard input; {STORAGE_VARIABLE} may hold some too.",
+    )
+    return one(file(function))
+
+
+def _remember_file(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    context.meta[_FILE] = value
+
+
+def _all_storage_options(
+    context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The pairs of the command line, of the file and of the environment, the first of them first."""
+    import os
+
+    path, text = context.meta.get(_FILE), os.environ.get(STORAGE_VARIABLE)
+    if not path and not text:
+        return value
+    from hudi_hive.formats import parse_properties
+    from hudi_hive.storage import layered
+
+    of_file: dict[str, str] = {}
+    if path:
+        with click.open_file(path, "rb") as stream:
+            of_file = parse_properties(stream.read(), path=path)
+    of_variable = parse_properties((text or "").encode(), path=STORAGE_VARIABLE)
+    merged = layered(pairs(value, "--storage-option"), of_file, of_variable)
+    return tuple(f"{name}={text}" for name, text in merged.items())
 
 
 def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:

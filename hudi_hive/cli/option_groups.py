@@ -28,7 +28,7 @@ def option_group(parameter: str, make: Callable[..., object], *options: Decorato
 
     for option in options:
         option(empty)
-    names = [option.name for option in empty.__click_params__]  # type: ignore[attr-defined]
+    names = [option.name for option in empty.__click_params__ if option.expose_value]  # type: ignore[attr-defined]
 
     def decorate(function: F) -> F:
         @wraps(function)

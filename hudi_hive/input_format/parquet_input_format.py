@@ -13,7 +13,7 @@ from hudi_hive.input_format.plan import FileStatus, InputPlan, JobTablePlan, pla
 from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut_files, file_splits
 from hudi_hive.metrics import IoCounters
-from hudi_hive.storage import Stores
+from hudi_hive.storage import Stores, is_hadoop_name, layered
 
 
 class HoodieParquetInputFormat:
@@ -25,7 +25,8 @@ class HoodieParquetInputFormat:
 
     Args:
         conf: the job: input paths, ``hoodie.<table>.consume.*`` and the other keys that docs/input-format.md lists.
-        storage_options: keys, region, endpoint … of file systems that are not local.
+        storage_options: keys, region, endpoint … of file systems that are not local; they go before the job's own
+            (``fs.s3a.access.key`` …).
         counters: where all I/O is counted.
 
     Raises:
@@ -40,7 +41,8 @@ class HoodieParquetInputFormat:
         counters: IoCounters | None = None,
     ) -> None:
         self.conf = conf if isinstance(conf, JobConf) else JobConf(conf)
-        self.stores = Stores(storage_options, counters)
+        properties = {name: value for name, value in self.conf.items() if is_hadoop_name(name)}
+        self.stores = Stores(layered(storage_options, properties), counters)
 
     @property
     def counters(self) -> IoCounters:

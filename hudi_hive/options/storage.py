@@ -92,7 +92,10 @@ ROLE_SESSION: Final = _aws(
     *("session_name", "fs.s3a.assumed.role.session.name", "hoodie.aws.role.session.name"),
 )
 EXTERNAL_ID: Final = _aws(
-    "external_id", None, "AWS: what the owner of a role wants to hear.", "hoodie.aws.role.external.id"
+    "external_id",
+    None,
+    "AWS: what the owner of a role wants to hear.",
+    *("fs.s3a.assumed.role.external.id", "hoodie.aws.role.external.id"),
 )
 VIRTUAL_HOSTS: Final = _storage(
     "virtual_hosted_style",

@@ -16,11 +16,23 @@ from hudi_hive.storage.hadoop_paths import (
     split_paths,
 )
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import LISTING_SCHEMA, FileVersion, PathKind, PathStatus, RangeStream
+from hudi_hive.storage.stores import (
+    LISTING_SCHEMA,
+    Credentials,
+    FileVersion,
+    PathKind,
+    PathStatus,
+    RangeStream,
+    hadoop_properties,
+    is_hadoop_name,
+    is_store_name,
+    layered,
+)
 from hudi_hive.storage.together import run_together
 
 __all__ = [
     "LISTING_SCHEMA",
+    "Credentials",
     "ExpandedPath",
     "FileVersion",
     "HadoopPath",
@@ -32,9 +44,13 @@ __all__ = [
     "compile_glob",
     "expand",
     "expand_braces",
+    "hadoop_properties",
     "is_glob",
+    "is_hadoop_name",
     "is_hidden",
+    "is_store_name",
     "join_paths",
+    "layered",
     "run_together",
     "split_paths",
 ]

@@ -12,21 +12,12 @@ import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
 from hudi_hive.options import storage as names
-from hudi_hive.redaction import redact, redact_options, secret_values
-from hudi_hive.storage.stores import OBJECT_SCHEMES, ArrowStore, FileStore, hdfs_store, object_store
+from hudi_hive.redaction import redact, secret_values
+from hudi_hive.storage.stores import OBJECT_SCHEMES, ArrowStore, FileStore, hdfs_store, layered, object_store
 
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 # A secret key may have slashes in it; then what stands before them is no port.
 _USER_INFO = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*|[^/@:]+:(?!\d+(?:[/?#]|$))[^?#]*?)@(?=[^/@]*(?:/|$))")
-
-
-class Credentials(dict[str, Any]):
-    """Storage options, printed without their secrets."""
-
-    def __repr__(self) -> str:
-        return repr(redact_options(self))
-
-    __str__ = __repr__
 
 
 def without_secrets(error: BaseException, options: Mapping[str, Any] | None = None) -> BaseException | None:
@@ -49,8 +40,14 @@ def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
     key, colon, secret = match[2].partition(":")
     if not colon:
         return options
-    names = ("key", "secret") if options.get("use_fsspec") else ("access_key", "secret_key")
-    return {**dict(zip(names, (unquote(key), unquote(secret)), strict=True)), **options}
+    by_fsspec = _is_by_fsspec(options)
+    names = ("key", "secret") if by_fsspec else ("access_key", "secret_key")
+    keys = dict(zip(names, (unquote(key), unquote(secret)), strict=True))
+    return {**keys, **options} if by_fsspec else layered(options, keys)
+
+
+def _is_by_fsspec(options: Mapping[str, Any]) -> bool:
+    return str(options.get(names.USE_FSSPEC.name, "")).lower() == "true"
 
 
 def without_user_info(text: str) -> str:
@@ -89,7 +86,7 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
         path = text.partition(":")[2]
         path = unquote(_after_authority(text)[1]) if path.startswith("//") else path
         return ResolvedPath("file:", None, os.path.abspath(path).rstrip("/") or "/", "")
-    by_fsspec = str(options.get(names.USE_FSSPEC.name, "")).lower() == "true"
+    by_fsspec = _is_by_fsspec(options)
     options = {
         name: value for name, value in options.items() if name not in (names.FOLLOW_LINKS.name, names.USE_FSSPEC.name)
     }

@@ -20,8 +20,16 @@ from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
-from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info
-from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
+from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
+from hudi_hive.storage.stores import (
+    LISTING_SCHEMA,
+    ArrowStore,
+    Credentials,
+    FileVersion,
+    PathKind,
+    PathStatus,
+    VersionedStore,
+)
 
 _STATS: Final = 32
 """Paths of a remote store whose status is asked at the same time."""

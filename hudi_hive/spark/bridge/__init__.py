@@ -22,6 +22,7 @@ from hudi_hive.spark.bridge.jvm import (
 )
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
+from hudi_hive.spark.bridge.store_options import reader_settings, set_session_options, store_options
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.bridge.worker import freeze_imports
 
@@ -43,9 +44,12 @@ __all__ = [
     "option",
     "packed",
     "packed_files",
+    "reader_settings",
     "relations",
     "repartition_by_number",
     "scala_items",
+    "set_session_options",
+    "store_options",
     "strictly",
     "to_arrow_schema",
     "to_java",

@@ -69,9 +69,13 @@ import scala.jdk.javaapi.CollectionConverters;
 public class Relations {
     static final ObjectMapper JSON = new ObjectMapper();
 
-    /** A relation of files; partitions and data are the JSON of types, format is the name of a class. */
-    public HadoopFsRelation relation(Object index, String partitions, String data, String format, Object session)
-        throws Exception {
+    /**
+     * A relation of files; partitions and data are the JSON of types, format is the name of a class, settings a map of
+     * properties of Hadoop for its reader, or null.
+     */
+    public HadoopFsRelation relation(
+        Object index, String partitions, String data, String format, Object settings, Object session
+    ) throws Exception {
         Class made = Thread.currentThread().getContextClassLoader().loadClass(format);
         Object[] arguments = new Object[] {
             index,
@@ -79,7 +83,7 @@ public class Relations {
             DataType.fromJson(data),
             Option.empty(),
             made.getConstructors()[0].newInstance(new Object[0]),
-            Map$.MODULE$.empty(),
+            settings == null ? Map$.MODULE$.empty() : settings,
             session
         };
         // The type of the session is another one in other versions of Spark.
@@ -106,10 +110,11 @@ public class Relations {
 
     /** Some columns of such a relation, in order; table is an Entry, or null, names the JSON of a list. */
     public LogicalPlan plan(
-        Object index, String partitions, String data, String format, Object session, Object table, String names
+        Object index, String partitions, String data, String format, Object settings, Object session, Object table,
+        String names
     ) throws Exception {
         String[] columns = (String[]) JSON.readValue(names, String[].class);
-        return project(relation(index, partitions, data, format, session), table, columns);
+        return project(relation(index, partitions, data, format, settings, session), table, columns);
     }
 
     /** What is known of rows that Python makes: their size in bytes. */

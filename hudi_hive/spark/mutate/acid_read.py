@@ -24,8 +24,9 @@ from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, PartitionState
 from hudi_hive.predicate import Dnf, RowFilter
-from hudi_hive.spark.bridge import from_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, store_options
 from hudi_hive.spark.write import Batches, step
+from hudi_hive.storage import layered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +79,9 @@ def read_acid(
     else:
         with client_of(spark, metastore) as client:
             transactions = TransactionClient(client)
-            reader = AcidReader.open(transactions, *table_name(table), storage_options=storage_options)
-    options = reader.storage.storage_options if storage_options is None else storage_options
+            stored = store_options(spark._jsparkSession, None, storage_options)
+            reader = AcidReader.open(transactions, *table_name(table), storage_options=stored)
+    options = layered(storage_options, reader.storage.storage_options)
     return rows_of(spark, reader, columns, row_filter, with_row_id=with_row_id, storage_options=options)
 
 

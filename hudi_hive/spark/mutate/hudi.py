@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from hudi_hive.mutation.acid_write import MergeClauses, WhenMatched, WhenNotMatc
 from hudi_hive.mutation.core import operation_numbers
 from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.predicate import Dnf, RowFilter
-from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, to_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, store_options, to_arrow_schema
 from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
 from hudi_hive.spark.session import load
 from hudi_hive.spark.write import (
@@ -50,6 +50,15 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import OPERATION
 from hudi_hive.write.writers import WriteReport
 
+
+class MergeFields(TypedDict, total=False):
+    """What a merge does with rows that have a change and with changes that have no row, as ``MergeClauses``."""
+
+    when_matched: WhenMatched
+    when_not_matched: WhenNotMatched
+    delete_where: str | Dnf | RowFilter | None
+
+
 ROW_EXISTS: Final = "_hudi_hive_found"
 
 _BATCH_BYTES: Final = 16 << 20
@@ -61,10 +70,9 @@ def mutate_hudi(
     *,
     operation: str | None = None,
     on: Sequence[str] | None = None,
-    when_matched: WhenMatched = "update",
-    when_not_matched: WhenNotMatched = "insert",
-    delete_where: str | Dnf | RowFilter | None = None,
     options: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    **clauses: Unpack[MergeFields],
 ) -> WriteReport:
     """Insert, update and delete records of a Hudi table in one transaction, which is one instant.
 
@@ -78,8 +86,9 @@ def mutate_hudi(
         path: base path of the table.
         operation: name of the column of operations.
         on: the key columns of a merge.
-        when_matched, when_not_matched, delete_where: see ``merge``.
         options: Hudi's write options, and those of hive-sync.
+        storage_options: of this call, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
+        clauses: ``when_matched``, ``when_not_matched`` and ``delete_where`` of a merge; see ``merge``.
 
     Returns:
         What was written.
@@ -99,9 +108,11 @@ def mutate_hudi(
         )
     base, texts = os.fspath(path), dict(options or {})
     executor = SparkExecutor(frame.sparkSession.sparkContext)
-    sync = SyncAfterWrite.from_write_config(WriteConfig.of(texts, MetaClient.load(base).config), base)
+    stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
+    config = WriteConfig.of(texts, MetaClient.load(base, stored).config)
+    sync = SyncAfterWrite.from_write_config(config, base, stored)
     follow = None if sync is None else sync.run
-    with HudiMutatorClient(base, texts, executor=executor, on_commit=follow) as client:
+    with HudiMutatorClient(base, texts, storage_options=stored, executor=executor, on_commit=follow) as client:
         transaction = client.new_transaction().begin()
         table = transaction.table()
 
@@ -110,10 +121,9 @@ def mutate_hudi(
                 if operation is not None:
                     records = _records(frame, table, operation)
                 else:
-                    rules = HudiMergeRules(
-                        table, tuple(on or ()), MergeClauses(when_matched, when_not_matched, delete_where)
-                    )
-                    records = _merged(persist, frame, base, rules)
+                    rules = HudiMergeRules(table, tuple(on or ()), MergeClauses(**clauses))
+                    rows = load(frame.sparkSession, base, storage_options=storage_options)
+                    records = _merged(persist, frame, rows, rules)
                 return _written(persist(records), table, writer, running)
 
         transaction.write_with(write)
@@ -211,8 +221,10 @@ def _lines(slim: pa.Table, plan: MutationPlan) -> tuple[pa.Table, tuple[tuple[Wr
 # -- changes by key ---------------------------------------------------------------------------------------------------
 
 
-def _merged(persist: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str, rules: HudiMergeRules) -> DataFrame:
-    """Changes, joined with the rows of their keys, as checked records.
+def _merged(
+    persist: Callable[[DataFrame], DataFrame], frame: DataFrame, rows: DataFrame, rules: HudiMergeRules
+) -> DataFrame:
+    """Changes, joined with the table's rows of their keys, as checked records.
 
     What others commit while this runs is seen, and found out when the transaction commits: its records were not there,
     or not as they are, when it began.
@@ -227,7 +239,6 @@ def _merged(persist: Callable[[DataFrame], DataFrame], frame: DataFrame, base: s
     by = [f"change_{changes_schema.get_field_index(key)}" for key in keys]
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*by)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
-    rows = load(frame.sparkSession, base)
     for key in keys:
         shown, joined_as = (
             rows.schema[key].dataType,

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Unpack
 from weakref import WeakKeyDictionary
 
@@ -148,11 +148,14 @@ def mutate(
             when_not_matched=settings.when_not_matched,
             delete_where=settings.delete_where,
             options=options,
+            storage_options=settings.storage_options,
         )
     if options is not None:
         raise InvalidOptionError("options are Hudi's write options, and the table is a Hive ACID table")
     name = ".".join(table_name(os.fspath(table)))
     distribution = settings.distribution(frame)
+
+    settings = replace(settings, storage_options=distribution.storage_options)
 
     def run(running: Transaction) -> MutationReport:
         manifests = (

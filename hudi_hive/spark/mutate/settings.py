@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from pyspark.sql import DataFrame
@@ -13,11 +13,12 @@ from hudi_hive.metastore.transactions import ValidWriteIds
 from hudi_hive.mutation.acid_table import MAX_BUCKETS, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write import MergeClauses, Transaction, WhenMatched, WhenNotMatched
 from hudi_hive.predicate import Dnf, RowFilter
+from hudi_hive.spark.bridge import store_options
 from hudi_hive.spark.mutate.acid_read import Metastore
 from hudi_hive.spark.mutate.tasks import Placement
 from hudi_hive.spark.write import default_tasks
 
-_ACID_ONLY = ("metastore", "transaction", "read_under", "tasks", "writers", "storage_options")
+_ACID_ONLY = ("metastore", "transaction", "read_under", "tasks", "writers")
 
 
 class MutationFields(TypedDict, total=False):
@@ -62,7 +63,7 @@ class MutationSettings:
     create_partitions: bool = True
     tasks: int | None = None
     writers: int | None = None
-    storage_options: Mapping[str, Any] | None = None
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def clauses(self) -> MergeClauses:
@@ -98,7 +99,8 @@ class MutationSettings:
             raise InvalidOptionError(
                 f"{count} tasks, {files} writers: at least one, and at most {MAX_BUCKETS - 1} writers"
             )
-        return Distribution(count, files, dict(self.storage_options or {}))
+        stored = store_options(frame.sparkSession._jsparkSession, None, self.storage_options)
+        return Distribution(count, files, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Distribution:
 
     tasks: int
     writers: int
-    storage_options: Mapping[str, Any]
+    storage_options: Mapping[str, Any] = field(repr=False)
 
     def placement(self, table: AcidTable) -> Placement:
         """What tasks need to place records of a table."""

@@ -7,6 +7,7 @@ is in no commit into the table. With a Project on top Spark refuses every write.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +30,13 @@ from hudi_hive.errors import SchemaError, SparkError
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, Jvm, relations
+from hudi_hive.spark.bridge import JavaValue, Jvm, reader_settings, relations, store_options
 from hudi_hive.spark.scan.changes import changes_plan
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.scan.snapshot import TableSnapshot
+from hudi_hive.storage import Credentials
 from hudi_hive.table.keys import DEFAULT_PARTITION
 
 COMMIT_TIME = COMMIT_TIME_COLUMN
@@ -54,15 +56,19 @@ class Environment:
 
     Attributes:
         jvm: the JVM.
-        storage_options: for this package's own file access; replaced as a whole, since other threads read it meanwhile.
+        storage_options: those of one call, which go before the session's.
         log: the scans planned.
         extended: identities of the extension registries that have our hooks.
     """
 
     jvm: Jvm
-    storage_options: dict[str, Any] = field(default_factory=dict)
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     log: PlanLog = field(default_factory=PlanLog)
     extended: set[int] = field(default_factory=set)
+
+    def store_options(self, session: JavaValue, location: str) -> Credentials:
+        """The storage options of a session for files at a location."""
+        return store_options(session, location, self.storage_options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,7 @@ def relation_plan(
     Raises:
         HudiHiveError: the table cannot be read, or not with this query.
     """
-    snapshot = table_snapshot(environment, location, query, declared)
+    snapshot = table_snapshot(environment, session, location, query, declared)
     if query.query_type is QueryType.CDC:
         return changes_plan(session, snapshot)
     plan = _guarded(environment, session, scanned(snapshot, declared), declared)
@@ -116,11 +122,11 @@ def relation_plan(
 
 
 def table_snapshot(
-    environment: Environment, location: str, query: Query, declared: Declared | None = None
+    environment: Environment, session: JavaValue, location: str, query: Query, declared: Declared | None = None
 ) -> TableSnapshot:
     """The table as it is now; arguments as for :func:`relation_plan`."""
     fields = None if declared is None else declared.partition_columns
-    return TableSnapshot(location, query, environment.storage_options, fields)
+    return TableSnapshot(location, query, environment.store_options(session, location), fields)
 
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:
@@ -217,7 +223,7 @@ def _guarded(environment: Environment, session: JavaValue, scan: Scanned, declar
     index = file_index(environment, session, scan, name).face()
     # REFRESH TABLE needs the catalog's table in the relation.
     table = declared.table if declared is not None else None
-    parts = _parts(scan, index, scan.sources.data)
+    parts = _parts(environment, scan, index, scan.sources.data)
     return relations(environment.jvm).plan(*parts, session, table, json.dumps(scan.columns.names))
 
 
@@ -243,11 +249,14 @@ def files_relation(
         index: its files, as Spark sees them.
         data: the columns of its files; partition columns among them stay in their place.
     """
-    return relations(environment.jvm).relation(*_parts(scan, index, data), session)
+    return relations(environment.jvm).relation(*_parts(environment, scan, index, data), session)
 
 
-def _parts(scan: Scanned, index: JavaValue, data: StructType) -> tuple[JavaValue, str, str, str]:
-    return index, scan.sources.path.json(), data.json(), _FORMATS[scan.snapshot.client.config.base_file_format]
+def _parts(environment: Environment, scan: Scanned, index: JavaValue, data: StructType) -> tuple[JavaValue, ...]:
+    settings = reader_settings(scan.snapshot.location, environment.storage_options)
+    made = environment.jvm.map(settings) if settings else None
+    kind = _FORMATS[scan.snapshot.client.config.base_file_format]
+    return index, scan.sources.path.json(), data.json(), kind, made
 
 
 def commit_times(snapshot: TableSnapshot) -> list[str]:

@@ -57,7 +57,7 @@ class _Call:
     def client(self) -> tuple[str, MetaClient]:
         """Where the table is, and the table."""
         location, _ = self.place()
-        return location, MetaClient.load(location, self.environment.storage_options)
+        return location, MetaClient.load(location, self.environment.store_options(self.session, location))
 
     def plan(self, query: Query) -> JavaValue:
         """The plan of a query."""

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import JavaValue, Jvm
+from hudi_hive.spark.bridge import JavaValue, Jvm, set_session_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
 from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
 from hudi_hive.spark.session.functions import inject_functions
@@ -35,8 +35,9 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
 
     Args:
         spark: a session of classic PySpark 4.0 to 4.3; sessions made before this call and not enabled stay as they are.
-        storage_options: credentials and settings for this package's own file access, as for
-            :class:`~hudi_hive.storage.Storage`; Spark has its own.
+        storage_options: credentials and settings of stores, as for :class:`~hudi_hive.storage.Storage`, for all that
+            is read and written in the context's sessions. They go before Spark's Hadoop configuration, which counts
+            too; Spark's own readers get them where that says nothing (``docs/credentials.md``).
 
     Returns:
         The session.
@@ -47,7 +48,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     """
     environment, session = _environment(spark), _java_session(spark)
     if storage_options is not None:
-        environment.storage_options = dict(storage_options)
+        set_session_options(spark.sparkContext, storage_options)
     extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
     with _lock:
         install(SessionHook(environment, session))
@@ -121,7 +122,7 @@ def load(
         path: base path of the table.
         options: Hudi's read options under their own names.
         query_type, as_of, begin, end: as for :func:`table`.
-        storage_options: as for :func:`enable`.
+        storage_options: of this read, before those of :func:`enable`.
 
     Raises:
         HudiHiveError: there is no such table, or the query is refused.

@@ -38,6 +38,7 @@ from hudi_hive.spark.scan import (
     scanned,
     table_snapshot,
 )
+from hudi_hive.storage import is_store_name
 from hudi_hive.write.coordination import log_failure
 
 RULE = "hudi_hive.CommitRule"
@@ -104,6 +105,7 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     kind, session, pairs, *rest = question
     texts = list(pairs)
     parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
+    environment, parameters = _with_stores(environment, parameters)
     if kind == "stream schema":
         from hudi_hive.spark.source.streaming import source_schema
 
@@ -125,6 +127,15 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     return read_relation(environment, session, parameters, schema)
 
 
+def _with_stores(environment: Environment, parameters: dict[str, str]) -> tuple[Environment, dict[str, str]]:
+    """Take properties of stores, such as ``fs.s3a.access.key``, out of a call's options, and let them count in it."""
+    of_stores = {name: text for name, text in parameters.items() if is_store_name(name)}
+    if not of_stores:
+        return environment, parameters
+    others = {name: text for name, text in parameters.items() if name not in of_stores}
+    return replace(environment, storage_options=of_stores), others
+
+
 _MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}
 
 
@@ -144,7 +155,7 @@ def _write(
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
         raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
-    report = write(frame, path, options, _MODES.get(mode, mode))
+    report = write(frame, path, options, _MODES.get(mode, mode), storage_options=environment.storage_options)
     try:
         return read_relation(environment, session, {"path": path})
     except Exception as error:
@@ -170,7 +181,7 @@ def read_relation(
         HudiHiveError: the options say no table, or a query that is refused.
     """
     location, query = path_question(environment.jvm, session, parameters)
-    snapshot = table_snapshot(environment, location, query)
+    snapshot = table_snapshot(environment, session, location, query)
     if query.query_type is QueryType.CDC:
         return _planned_rows(environment, session, changes_plan(session, snapshot))
     scan = scanned(snapshot, None if schema is None else _declared(snapshot, schema))

@@ -100,7 +100,9 @@ class CommitSource(JavaProxy):
         return StreamOffset(EARLIEST, is_commit=False) if newest is None else StreamOffset(newest)
 
     def _client(self) -> MetaClient:
-        return MetaClient.load(self._options.location, self._environment.storage_options)
+        return MetaClient.load(
+            self._options.location, self._environment.store_options(self._session, self._options.location)
+        )
 
     def _begin(self, start: JavaValue | None) -> StreamOffset:
         return self._start() if start is None else StreamOffset.parse(str(start.json()))

@@ -132,7 +132,8 @@ class _Runner(JavaProxy):
 
 def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
     settings = {str(key): str(value) for key, value in dict(hook.session.conf().getAllAsJava()).items()}
-    client = MetaClient.load(target.location, hook.environment.storage_options or None)
+    stored = hook.environment.store_options(hook.session, target.location)
+    client = MetaClient.load(target.location, stored)
     options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
     if all(change.if_exists for change in changes) and not _changes(client, changes):
         return
@@ -143,7 +144,7 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
     sync_options = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
     uris, sync_options = _metastore_of(hook, target, sync_options)
     with HiveMetastore(uris) as metastore:
-        config = sync_config(metastore, target.entry, client, sync_options, hook.environment.storage_options or None)
+        config = sync_config(metastore, target.entry, client, sync_options, stored)
         if any(change.comments for change in changes):
             config = replace(config, sync_comment=True)
 

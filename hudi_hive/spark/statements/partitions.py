@@ -46,7 +46,8 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
         )
     shown: list[str] = []  # of a table without partition columns, as Hudi
     if names:
-        snapshot = TableSnapshot(entry.location, Query.of("snapshot"), hook.environment.storage_options, names)
+        stored = hook.environment.store_options(hook.session, entry.location)
+        snapshot = TableSnapshot(entry.location, Query.of("snapshot"), stored, names)
         shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, specification)
     jvm = hook.environment.jvm
     texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))

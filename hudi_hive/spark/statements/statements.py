@@ -221,7 +221,8 @@ def _check_directory(hook: SessionHook, node: JavaValue) -> None:
     if str(provider or "").lower() in FORMATS:
         raise SparkError("INSERT OVERWRITE DIRECTORY USING hudi", remedy=WRITE_REMEDY)
     text = "" if location is None else str(location.toString())
-    if text and is_hudi_table(location_of(text), hook.environment.storage_options):
+    place = location_of(text) if text else ""
+    if text and is_hudi_table(place, hook.environment.store_options(hook.session, place)):
         raise SparkError(
             "INSERT OVERWRITE DIRECTORY would delete a Hudi table",
             path=text,

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.spark.bridge import store_options
 from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
@@ -23,18 +24,26 @@ from hudi_hive.write.services import TableServices
 Path = str | os.PathLike[str]
 
 
-def table_services(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> TableServices:
+def table_services(
+    spark: SparkSession,
+    path: Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> TableServices:
     """The services of a table, with the lock that the options name and the session's executors.
 
     Args:
         spark: a session of classic PySpark.
         path: base path of the table.
         options: Hudi's write options.
+        storage_options: of this call, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
 
     Raises:
         InvalidOptionError: an option that is unknown or not supported.
     """
-    client = MetaClient.load(os.fspath(path))
+    base = os.fspath(path)
+    client = MetaClient.load(base, store_options(spark._jsparkSession, base, storage_options))
     executor = SparkExecutor(spark.sparkContext)
     return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
 
@@ -46,18 +55,21 @@ def compact(
     *,
     schedule: bool = False,
     execute: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[Instant]:
     """Merge log files into new base files: run the planned compactions, then plan and run one.
 
     Args:
-        spark, path, options: see :func:`table_services`.
+        spark, path, options, storage_options: see :func:`table_services`.
         schedule: only plan one.
         execute: only run what is planned.
 
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    return table_services(spark, path, options).compact(schedule=schedule, execute=execute)
+    return table_services(spark, path, options, storage_options=storage_options).compact(
+        schedule=schedule, execute=execute
+    )
 
 
 def cluster(
@@ -68,11 +80,12 @@ def cluster(
     sort_columns: Sequence[str] = (),
     schedule: bool = False,
     execute: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[Instant]:
     """Join small file groups into larger ones: run the planned clusterings, then plan and run one.
 
     Args:
-        spark, path, options: see :func:`table_services`.
+        spark, path, options, storage_options: see :func:`table_services`.
         sort_columns: sort the rows of each group by these.
         schedule: only plan one.
         execute: only run what is planned.
@@ -80,42 +93,64 @@ def cluster(
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    services = table_services(spark, path, options)
+    services = table_services(spark, path, options, storage_options=storage_options)
     return services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute)
 
 
-def clean(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> CleanMetadata | None:
+def clean(
+    spark: SparkSession,
+    path: Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> CleanMetadata | None:
     """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None if there are none."""
-    return table_services(spark, path, options).clean()
+    return table_services(spark, path, options, storage_options=storage_options).clean()
 
 
-def archive(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> ArchiveReport:
+def archive(
+    spark: SparkSession,
+    path: Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> ArchiveReport:
     """Move instants beyond ``hoodie.keep.max.commits`` to the archive, down to ``hoodie.keep.min.commits``."""
-    return table_services(spark, path, options).archive()
+    return table_services(spark, path, options, storage_options=storage_options).archive()
 
 
 def rollback(
-    spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None, *, instant: str | None = None
+    spark: SparkSession,
+    path: Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    instant: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> list[RollbackMetadata]:
     """Undo the last write, or what dead writers left.
 
     Args:
-        spark, path, options: see :func:`table_services`.
+        spark, path, options, storage_options: see :func:`table_services`.
         instant: requested time of the write to undo; without it the writes of dead writers.
     """
-    return table_services(spark, path, options).rollback(instant)
+    return table_services(spark, path, options, storage_options=storage_options).rollback(instant)
 
 
 def restore(
-    spark: SparkSession, path: Path, savepoint: str, options: Mapping[str, Any] | None = None
+    spark: SparkSession,
+    path: Path,
+    savepoint: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> RestoreMetadata:
     """Bring the table back to a savepoint; what was written after it is deleted for good.
 
     Args:
-        spark, path, options: see :func:`table_services`.
+        spark, path, options, storage_options: see :func:`table_services`.
         savepoint: the savepoint's requested time.
     """
-    return table_services(spark, path, options).restore(savepoint)
+    return table_services(spark, path, options, storage_options=storage_options).restore(savepoint)
 
 
 def init_metadata(
@@ -124,17 +159,18 @@ def init_metadata(
     options: Mapping[str, Any] | None = None,
     *,
     partitions: Sequence[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> tuple[str, ...]:
     """Make the metadata table, or the partitions of it that are missing; files are listed and read by Spark tasks.
 
     Args:
-        spark, path, options: see :func:`table_services`.
+        spark, path, options, storage_options: see :func:`table_services`.
         partitions: partitions of the metadata table that shall be there; what the options say without it.
 
     Returns:
         The partitions that were made.
     """
-    return table_services(spark, path, options).metadata.init(partitions).created
+    return table_services(spark, path, options, storage_options=storage_options).metadata.init(partitions).created
 
 
 __all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "table_services"]

@@ -22,7 +22,7 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_TABLE_NAME
-from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
+from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, store_options
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.rows import (
     TASKS_PER_CORE,
@@ -80,7 +80,12 @@ MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
 def write(
-    frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, mode: str = "append"
+    frame: DataFrame,
+    path: str | os.PathLike[str],
+    options: Mapping[str, Any] | None = None,
+    mode: str = "append",
+    *,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> WriteReport | None:
     """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
 
@@ -90,6 +95,7 @@ def write(
         options: Hudi's write options (``hoodie.datasource.write.…``, ``hoodie.table.name`` …) and those of hive-sync.
         mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
             options contradict the table: then another is made in its place; ``error``; ``ignore``.
+        storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -105,29 +111,30 @@ def write(
     if mode.lower() not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
     base, all_options, mode = os.fspath(path), dict(options or {}), mode.lower()
-    exists = is_hudi_table(base)
+    stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
+    exists = is_hudi_table(base, stored)
     if exists and mode == "ignore":
         return None
     if exists and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
-    client = MetaClient.load(base) if exists else None
+    client = MetaClient.load(base, stored) if exists else None
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
-        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
-        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options))
+        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base, stored)
+        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options, stored))
     elif client is None:
-        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
-        report = _first_write(frame, base, all_options)
+        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base, stored)
+        report = _first_write(frame, base, all_options, stored)
     else:
         config = WriteConfig.of(all_options, client.config)
-        sync = SyncAfterWrite.from_write_config(config, base)
+        sync = SyncAfterWrite.from_write_config(config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
         report = SparkWriter(client, config).write(frame)
     if sync is None:
         return report
-    written = MetaClient.load(base)
+    written = MetaClient.load(base, stored)
     return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
 
 
@@ -141,18 +148,18 @@ def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
     return False
 
 
-def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any]) -> WriteReport:
+def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any], stored: Mapping[str, Any]) -> WriteReport:
     """The write of a table that is made for it, and does not stay without it."""
-    with discarded_on_failure(base, lambda: _created(base, options)) as client:
+    with discarded_on_failure(base, lambda: _created(base, options, stored), stored) as client:
         return SparkWriter(client, WriteConfig.of(options, client.config)).write(frame)
 
 
-def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
+def _created(base: str, options: Mapping[str, Any], stored: Mapping[str, Any]) -> MetaClient:
     """The table that the options describe, new."""
     config = WriteConfig.of(options)
     if config.operation in (Operation.DELETE, Operation.DELETE_PARTITION):
         raise TableNotFoundError("there is no table to delete from", path=base, remedy="give the table's base path")
-    storage = Storage(base)
+    storage = Storage(base, stored)
     # Elsewhere the store itself lets only one of several create the table.
     locked = not storage.creates_atomically
     lock = table_lock(options, storage, metastore=MetastoreLock.connect) if locked else None

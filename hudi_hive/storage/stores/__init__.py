@@ -10,15 +10,24 @@ from hudi_hive.storage.stores.base import (
     PathStatus,
     VersionedStore,
 )
-from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store, storage_options
+from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store
 from hudi_hive.storage.stores.remote_streams import RangeStream
 from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
+from hudi_hive.storage.stores.settings import (
+    Credentials,
+    hadoop_properties,
+    is_hadoop_name,
+    is_store_name,
+    layered,
+    storage_options,
+)
 
 __all__ = [
     "LISTING_SCHEMA",
     "MISSING",
     "OBJECT_SCHEMES",
     "ArrowStore",
+    "Credentials",
     "FileStore",
     "FileVersion",
     "PathKind",
@@ -27,7 +36,11 @@ __all__ = [
     "RetryPolicy",
     "TransientFault",
     "VersionedStore",
+    "hadoop_properties",
     "hdfs_store",
+    "is_hadoop_name",
+    "is_store_name",
+    "layered",
     "object_store",
     "storage_options",
 ]

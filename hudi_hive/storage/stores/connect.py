@@ -12,15 +12,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError, StoreCredentialsError
-from hudi_hive.names import HOODIE_PREFIX
-from hudi_hive.options import Face, OptionSet, as_texts, storage
+from hudi_hive.options import as_texts, storage
 from hudi_hive.redaction import redact, secret_values
+from hudi_hive.storage.stores.settings import (
+    AZURE,
+    GCS,
+    S3,
+    is_hadoop_name,
+    options_of_store,
+    storage_options,
+)
 
 if TYPE_CHECKING:
     from hudi_hive.storage.stores.hdfs import HdfsStore
     from hudi_hive.storage.stores.object_store import ObjectStore
 
-S3, GCS, AZURE = "s3", "gs", "abfs"
 OBJECT_SCHEMES: Final[Mapping[str, str]] = {
     "s3": S3,
     "s3a": S3,
@@ -34,26 +40,10 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 }
 """Schemes of object stores, and the kind of each."""
 
-_HADOOP: Final = ("fs.", "hadoop.", "dfs.", "io.", "ipc.")
-_NAMES: Final = OptionSet("storage", Face.STORAGE)
 _UPLOAD_RETRIES: Final = 30
 _object_stores: Final[dict[tuple[object, ...], ObjectStore]] = {}
 _hdfs_stores: Final[dict[tuple[object, ...], HdfsStore]] = {}
 _guard: Final = threading.Lock()
-
-
-def storage_options(options: Mapping[str, Any]) -> dict[str, str]:
-    """Options of a store as texts, checked; properties of Hadoop and Hudi that are not a store's are left out.
-
-    Raises:
-        InvalidOptionError: an unknown name, or a value that does not fit.
-    """
-    texts = as_texts({name: value for name, value in options.items() if value is not None})
-    kept = {
-        name: text for name, text in texts.items() if name in _NAMES or not name.startswith((*_HADOOP, HOODIE_PREFIX))
-    }
-    _NAMES.check(kept)
-    return kept
 
 
 def object_store(kind: str, bucket: str, account: str, prefix: str, options: Mapping[str, Any]) -> ObjectStore:
@@ -70,7 +60,7 @@ def object_store(kind: str, bucket: str, account: str, prefix: str, options: Map
         InvalidOptionError: options that are unknown or do not fit.
         MissingDependencyError: a profile or role is asked for without boto3.
     """
-    texts = storage_options(options)
+    texts = options_of_store(kind, bucket, account, options)
     identity = (kind, bucket, account, prefix, tuple(sorted(texts.items())), _environment(kind), os.getpid())
     with _guard:
         store = _object_stores.get(identity)
@@ -82,7 +72,7 @@ def object_store(kind: str, bucket: str, account: str, prefix: str, options: Map
 def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
     """The store of an HDFS cluster; options of Hadoop (``dfs.*``) are added to ``HADOOP_CONF_DIR``'s."""
     texts = as_texts(options)
-    configuration = {name: text for name, text in texts.items() if name.startswith(_HADOOP)}
+    configuration = {name: text for name, text in texts.items() if is_hadoop_name(name)}
     own = storage_options({name: text for name, text in options.items() if name not in configuration})
     identity = (url, tuple(sorted(texts.items())), os.getpid())
     from hudi_hive.storage.stores.hdfs import HdfsStore  # few tables are on HDFS

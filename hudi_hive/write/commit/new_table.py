@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow.compute as pc
 
@@ -23,14 +23,17 @@ _Made = TypeVar("_Made")
 
 
 @contextmanager
-def discarded_on_failure(base: str, make: Callable[[], MetaClient]) -> Iterator[MetaClient]:
+def discarded_on_failure(
+    base: str, make: Callable[[], MetaClient], storage_options: Mapping[str, Any] | None = None
+) -> Iterator[MetaClient]:
     """Delete a new table again if its first write fails and no other write was made.
 
     Args:
         base: base path.
         make: makes the table.
+        storage_options: of the table's file system.
     """
-    storage = Storage(base)
+    storage = Storage(base, storage_options)
     existed = storage.is_dir("")
     client = make()
     try:
