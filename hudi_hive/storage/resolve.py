@@ -13,7 +13,15 @@ import pyarrow.fs as pafs
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
 from hudi_hive.options import storage as names
 from hudi_hive.redaction import redact, secret_values
-from hudi_hive.storage.stores import OBJECT_SCHEMES, ArrowStore, FileStore, hdfs_store, layered, object_store
+from hudi_hive.storage.stores import (
+    OBJECT_SCHEMES,
+    ArrowStore,
+    Credentials,
+    FileStore,
+    hdfs_store,
+    layered,
+    object_store,
+)
 
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 # A secret key may have slashes in it; then what stands before them is no port.
@@ -32,18 +40,18 @@ def has_user_info(text: str) -> bool:
     return match is not None and match[1].lower() not in _CONTAINERS
 
 
-def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
+def with_user_info(text: str, options: Mapping[str, Any]) -> Credentials:
     """Add the keys in front of the bucket of an S3 URI to storage options, which take precedence."""
     match = _USER_INFO.match(text)
     if match is None or OBJECT_SCHEMES.get(match[1].lower()) != "s3":
-        return options
+        return Credentials(options)
     key, colon, secret = match[2].partition(":")
     if not colon:
-        return options
+        return Credentials(options)
     by_fsspec = _is_by_fsspec(options)
     names = ("key", "secret") if by_fsspec else ("access_key", "secret_key")
     keys = dict(zip(names, (unquote(key), unquote(secret)), strict=True))
-    return {**keys, **options} if by_fsspec else layered(options, keys)
+    return Credentials(keys | dict(options)) if by_fsspec else layered(options, keys)
 
 
 def _is_by_fsspec(options: Mapping[str, Any]) -> bool:

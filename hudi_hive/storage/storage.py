@@ -21,15 +21,7 @@ from hudi_hive.storage import local_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
-from hudi_hive.storage.stores import (
-    LISTING_SCHEMA,
-    ArrowStore,
-    Credentials,
-    FileVersion,
-    PathKind,
-    PathStatus,
-    VersionedStore,
-)
+from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
 
 _STATS: Final = 32
 """Paths of a remote store whose status is asked at the same time."""
@@ -59,7 +51,7 @@ class Storage:
     ) -> None:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
-        self.storage_options = Credentials(with_user_info(text, dict(storage_options or {})))
+        self.storage_options = with_user_info(text, storage_options or {})
         self._prefix, self._store, self._root, self._account = resolve(text, self.storage_options)
         self._origin = text if has_user_info(text) else ""
         if filesystem is not None:
