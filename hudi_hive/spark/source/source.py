@@ -105,7 +105,7 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     kind, session, pairs, *rest = question
     texts = list(pairs)
     parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
-    environment, parameters = _with_stores(environment, parameters)
+    environment, parameters = _with_stores(environment, parameters, writes=kind == "write")
     if kind == "stream schema":
         from hudi_hive.spark.source.streaming import source_schema
 
@@ -127,12 +127,21 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     return read_relation(environment, session, parameters, schema)
 
 
-def _with_stores(environment: Environment, parameters: dict[str, str]) -> tuple[Environment, dict[str, str]]:
-    """Take properties of stores, such as ``fs.s3a.access.key``, out of a call's options, and let them count in it."""
+def _with_stores(
+    environment: Environment, parameters: dict[str, str], *, writes: bool
+) -> tuple[Environment, dict[str, str]]:
+    """Take properties of stores, such as ``fs.s3a.access.key``, out of a call's options, and let them count in it.
+
+    Those of Hudi stay options of a write, whose sync and lock take them, too.
+    """
     of_stores = {name: text for name, text in parameters.items() if is_store_name(name)}
     if not of_stores:
         return environment, parameters
-    others = {name: text for name, text in parameters.items() if name not in of_stores}
+    others = {
+        name: text
+        for name, text in parameters.items()
+        if name not in of_stores or (writes and name.startswith(HOODIE_PREFIX))
+    }
     return replace(environment, storage_options=of_stores), others
 
 
