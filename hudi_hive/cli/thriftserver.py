@@ -32,10 +32,10 @@ class _Java:
 @click.option("--port", default=0, show_default=True, help="TCP port on 127.0.0.1; 0 takes a free one.")
 @click.option(
     "--auth",
-    type=click.Choice(["NONE", "NOSASL"], case_sensitive=False),
+    type=click.Choice(["NONE", "NOSASL", "KERBEROS"], case_sensitive=False),
     default="NONE",
     show_default=True,
-    help="Whom it lets in: SASL with any user, or no SASL.",
+    help="Whom it lets in: SASL with any user, no SASL, or Kerberos (with spark.kerberos.principal and .keytab).",
 )
 @click.option("--directory", type=click.Path(path_type=Path), help="Folder for its log; a temporary one without it.")
 @option_group(

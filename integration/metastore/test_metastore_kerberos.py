@@ -11,9 +11,25 @@ from urllib.parse import quote
 
 import pytest
 
-from hudi_hive.errors import MetastoreSecurityError, MetastoreServerError, MetastoreTransportError
-from hudi_hive.metastore import DelegationToken, HiveMetastore, Retries, Sasl, read_token_file, write_token_file
+from hudi_hive.errors import (
+    MetastoreConnectError,
+    MetastoreSecurityError,
+    MetastoreServerError,
+    MetastoreTransportError,
+)
+from hudi_hive.metastore import (
+    DelegationToken,
+    HiveMetastore,
+    Retries,
+    Sasl,
+    Timeouts,
+    read_token_file,
+    write_token_file,
+)
+from hudi_hive.spark import ThriftServer
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
+from integration.support.spark_options import SERVER_SETTINGS, START_SECONDS
 from integration.support.stores import kerberos
 from integration.support.stores.kerberos import REALM, SERVICE, KerberosRealm, kerberized
 from tests.support.fixture_tables import unzip_fixture
@@ -307,3 +323,41 @@ def test_delegation_tokens(server, here, tmp_path, monkeypatch):
                 other.databases()
         for secret in (token.text, token.login().password):
             assert secret not in str(refused.value)
+
+
+# -- Spark's Thrift server -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_thrift_server(realm, here, tmp_path):
+    """It logs in to the metastore with a keytab, and its clients log in to it with their tickets."""
+    # Spark's own client of Hive 2.3 makes calls that metastore 4.0 has no more.
+    with kerberized("3.1.3", tmp_path / "metastore", realm) as metastore:
+        with client_of(metastore, here) as client:
+            config = HiveSyncConfig(base_path=str(unzip_fixture("v8_cow_part_mdt")), database="lake", table="t")
+            HiveSyncTool(config, metastore=client).sync()
+        settings = {
+            "spark.kerberos.principal": SERVICE,
+            "spark.kerberos.keytab": str(realm.keytab("hive/localhost")),
+            "spark.hadoop.hive.metastore.sasl.enabled": "true",
+            "spark.hadoop.hive.metastore.kerberos.principal": SERVICE,
+            **SERVER_SETTINGS,
+        }
+        with ThriftServer(
+            uri_of(metastore), authentication="KERBEROS", settings=settings, timeout=START_SECONDS
+        ) as server:
+            address = parse_jdbc_url(server.jdbc_url)
+            with pytest.raises(MetastoreSecurityError, match="there is no Kerberos ticket"):
+                SqlServer(address)
+            here.log_in("alice", here.keytab("alice"), tmp_path / "tickets")
+            with SqlServer(address) as session:
+                session.execute("CREATE DATABASE by_ticket", "a database")
+                with session._session.cursor() as cursor:
+                    cursor.execute("SELECT current_user(), count(*) FROM lake.t")
+                    ((user, rows),) = cursor.fetchall()
+                assert user == "alice" and rows > 0
+            plain = parse_jdbc_url(server.jdbc_url.partition(";")[0])
+            with pytest.raises(MetastoreConnectError):
+                SqlServer(plain, timeouts=Timeouts(connect=60))
+        with client_of(metastore, here) as client:
+            assert "by_ticket" in client.databases()

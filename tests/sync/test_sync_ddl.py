@@ -244,6 +244,8 @@ def test_databases():
         ("JDBC:hive2://[::1]:1/d", JdbcAddress("::1", 1, "d")),
         ("jdbc:hive2://h:1/d;auth=noSasl", JdbcAddress("h", 1, "d", sasl=False)),
         ("jdbc:hive2://h:1/;ssl=true;user=u;password=p=q", JdbcAddress("h", 1, ssl=True, user="u", password="p=q")),
+        ("jdbc:hive2://h:1/d;principal=hive/_HOST@R", JdbcAddress("h", 1, "d", principal="hive/_HOST@R")),
+        ("jdbc:hive2://h;auth=kerberos;principal=hive/_HOST@R", JdbcAddress("h", principal="hive/_HOST@R")),
         (
             "jdbc:hive2://h:1/d?hive.x=1;hive.y=2#v=3",
             JdbcAddress(
@@ -265,7 +267,8 @@ def test_jdbc_addresses_are_read(url, address):
         "jdbc:hive2://h:x/d",
         "jdbc:hive2://h:70000",
         "jdbc:hive2://a:1,b:1/d",
-        "jdbc:hive2://h:1/d;principal=hive/_HOST@R",
+        "jdbc:hive2://h:1/d;principal=hive/_HOST@R;auth=noSasl",
+        "jdbc:hive2://h:1/d;principal=hive",
         "jdbc:hive2://h:1/d;transportMode=http",
         "jdbc:hive2://h:1/d;serviceDiscoveryMode=zooKeeper",
         "jdbc:hive2://h:1/d;auth=kerberos",

@@ -6,6 +6,7 @@ from hudi_hive.metastore.connection.address import Address, parse_addresses
 from hudi_hive.metastore.connection.calls import CallCounter
 from hudi_hive.metastore.connection.hive_site import SECURITY, URIS, read_hive_site, secured_uris
 from hudi_hive.metastore.connection.pool import ConnectionPool
+from hudi_hive.metastore.connection.sasl import SaslTransport, make_mechanism
 from hudi_hive.metastore.connection.security import Http, Sasl, Tls, from_hive_properties
 from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
 from hudi_hive.metastore.connection.tokens import DelegationToken, read_token_file, write_token_file
@@ -24,9 +25,11 @@ __all__ = [
     "Http",
     "Retries",
     "Sasl",
+    "SaslTransport",
     "Timeouts",
     "Tls",
     "from_hive_properties",
+    "make_mechanism",
     "parse_addresses",
     "read_hive_site",
     "read_token_file",

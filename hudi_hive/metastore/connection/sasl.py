@@ -167,10 +167,10 @@ def make_mechanism(settings: Sasl, host: str) -> Mechanism:
 
 
 class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """A login, then framed data, over another transport that is open already.
+    """A login, then framed data, over another transport.
 
     Args:
-        transport: open and buffered.
+        transport: buffered; open, unless :meth:`open` opens it.
         mechanism: does the login and, where it protects data, wraps it.
         largest_frame: bytes of the largest frame taken.
     """
@@ -234,6 +234,11 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return Status(code), self._transport.readAll(length) if length else b""
 
     # -- data --------------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open the connection and log in."""
+        self._transport.open()
+        self.log_in()
 
     def isOpen(self) -> bool:
         """Whether the connection is open."""

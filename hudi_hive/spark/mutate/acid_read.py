@@ -21,6 +21,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.connection import SECURITY, secured_uris
 from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, PartitionState
 from hudi_hive.predicate import Dnf, RowFilter
@@ -238,12 +239,14 @@ def metastore_of(spark: SparkSession, metastore: Metastore | None) -> Metastore:
     java = spark.sparkContext._jsc
     if java is None:
         raise SparkError("the session was stopped")
-    uris = java.hadoopConfiguration().get(_URIS)
-    if not uris:
+    configuration = java.hadoopConfiguration()
+    names = (_URIS, *SECURITY)
+    settings = {name: str(configuration.get(name)) for name in names if configuration.get(name)}
+    if not settings.get(_URIS):
         raise InvalidOptionError(
             f"the session names no metastore ({_URIS})", remedy="give metastore='thrift://host:port'"
         )
-    return [uri.strip() for uri in str(uris).split(",") if uri.strip()]
+    return list(secured_uris(settings))
 
 
 @contextmanager

@@ -39,10 +39,19 @@ from hudi_hive.metastore.embedded import (
 from hudi_hive.spark.thrift.main import LaunchCommand
 
 _MAIN = "from hudi_hive.spark.thrift.main import main; main()"
-_AUTHENTICATIONS = ("NONE", "NOSASL")
+_AUTHENTICATIONS = ("NONE", "NOSASL", "KERBEROS")
+_KERBEROS = ("spark.kerberos.principal", "spark.kerberos.keytab")
 _METASTORE_SECONDS = 10.0
 # Spark reads these from Java's command line, before it knows of any other.
-_LAUNCH = ("spark.driver.", "spark.jars", "spark.submit.", "spark.files", "spark.archives")
+_LAUNCH = (
+    "spark.driver.",
+    "spark.jars",
+    "spark.submit.",
+    "spark.files",
+    "spark.archives",
+    "spark.kerberos.",
+    "spark.hadoop.hadoop.security.",
+)
 # How a PySpark process would find another Java than its own, or none.
 _FOREIGN = (
     "PYSPARK_GATEWAY_PORT",
@@ -114,10 +123,12 @@ class ThriftServer:
         metastore_uri: ``thrift://host:port`` of the metastore that it uses; several with commas between.
         port: TCP port on 127.0.0.1; 0 takes a free one.
         directory: folder for its log and scratch files; None for a temporary one that goes away with it.
-        authentication: ``NONE`` (SASL PLAIN, any user) or ``NOSASL``.
+        authentication: ``NONE`` (SASL PLAIN, any user), ``NOSASL``, or ``KERBEROS``: the settings
+            ``spark.kerberos.principal`` (``hive/HOST@REALM``) and ``spark.kerberos.keytab`` are the server's own.
         settings: Spark's own settings (``spark.…``) on top of these. They reach the server through a pipe; no command
             line and no file shows a secret among them, but for those of the Java process itself (``spark.driver.…``,
-            ``spark.jars…``, ``spark.submit.…``, ``spark.files``, ``spark.archives``), which are on its command line.
+            ``spark.jars…``, ``spark.submit.…``, ``spark.files``, ``spark.archives``, ``spark.kerberos.…``,
+            ``spark.hadoop.hadoop.security.…``), which are on its command line.
         storage_options: credentials and settings for this package's own file access, as for
             :class:`~hudi_hive.storage.Storage`; through the pipe, too.
         launch: the fields of :class:`LaunchSettings` by name: ``heap``, ``threads``, ``jars``, ``timeout`` and
@@ -152,10 +163,15 @@ class ThriftServer:
         wrong = [name for name in settings or {} if not name.startswith("spark.")]
         if wrong:
             raise InvalidOptionError(f"not settings of Spark: {', '.join(wrong)}")
-        self._addresses = parse_addresses(metastore_uri)
-        if any(address.tls is not None or address.sasl is not None for address in self._addresses):
+        missing = [name for name in _KERBEROS if name not in (settings or {})]
+        if authentication.upper() == "KERBEROS" and missing:
             raise InvalidOptionError(
-                "the Thrift server does not take a metastore's TLS and login from its address",
+                f"a login by Kerberos needs {' and '.join(missing)}", remedy="give them in settings"
+            )
+        self._addresses = parse_addresses(metastore_uri)
+        if any(address.tls or address.sasl or address.http for address in self._addresses):
+            raise InvalidOptionError(
+                "the Thrift server does not take a metastore's TLS, login and HTTP from its address",
                 remedy="write thrift://host:port, and give Spark's own settings (spark.hadoop.hive.metastore.…)",
             )
         self.metastore_uri = ",".join(map(str, self._addresses))
@@ -188,6 +204,8 @@ class ThriftServer:
         if self._port is None:
             raise SparkError("the Thrift server is not running", remedy="call start() first")
         suffix = ";auth=noSasl" if self.authentication == "NOSASL" else ""
+        if self.authentication == "KERBEROS":
+            suffix = f";principal={self._settings[_KERBEROS[0]]}"
         return f"jdbc:hive2://127.0.0.1:{self._port}/default{suffix}"
 
     @property
@@ -272,12 +290,25 @@ class ThriftServer:
             "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
             "spark.hadoop.hive.server2.authentication": self.authentication,
             "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
+            **self._kerberos(),
             **self._settings,
             "spark.hadoop.hive.server2.thrift.port": str(self._requested_port),
         }
         launch = {name: value for name, value in settings.items() if name.startswith(_LAUNCH) and value}
         others = {name: value for name, value in settings.items() if not name.startswith(_LAUNCH)}
         return LaunchCommand(launch, others, self._storage_options)
+
+    def _kerberos(self) -> dict[str, str]:
+        if self.authentication != "KERBEROS":
+            return {}
+        principal, keytab = (self._settings[name] for name in _KERBEROS)
+        return {
+            "spark.hadoop.hadoop.security.authentication": "kerberos",
+            # Statements run with the server's own login: Spark's session has no tickets of its users.
+            "spark.hadoop.hive.server2.enable.doAs": "false",
+            "spark.hadoop.hive.server2.authentication.kerberos.principal": principal,
+            "spark.hadoop.hive.server2.authentication.kerberos.keytab": keytab,
+        }
 
     def _start(self, java: Java, jars: Path) -> None:
         assert self._directory is not None and self.log_path is not None
@@ -389,6 +420,9 @@ def _java_options(directory: Path) -> str:
         "java.awt.headless": "true",
         "file.encoding": "UTF-8",
     }
+    # Java looks into /etc alone by itself.
+    if configuration := os.environ.get("KRB5_CONFIG"):
+        options["java.security.krb5.conf"] = configuration.partition(":")[0]
     # One that has no memory left is better gone than half alive.
     return " ".join(["-XX:+ExitOnOutOfMemoryError", *(shlex.quote(f"-D{key}={text}") for key, text in options.items())])
 

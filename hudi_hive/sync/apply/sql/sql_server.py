@@ -24,12 +24,13 @@ from hudi_hive.errors import (
     InvalidOptionError,
     MetastoreConnectError,
     MetastoreLostError,
+    MetastoreSecurityError,
     MetastoreServerError,
     MetastoreTimeoutError,
     MissingDependencyError,
 )
-from hudi_hive.metastore import Timeouts
-from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket
+from hudi_hive.metastore import Sasl, Timeouts
+from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket, SaslTransport, make_mechanism
 from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
 from hudi_hive.options import parse_boolean
 
@@ -39,7 +40,7 @@ logging.getLogger("thrift").addHandler(logging.NullHandler())
 _PREFIX = "jdbc:hive2://"
 _DEFAULT_PORT = 10000
 _KEY = HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
-_SESSION_KEYS = frozenset({"auth", "ssl", "user", "password"})
+_SESSION_KEYS = frozenset({"auth", "ssl", "user", "password", "principal"})
 _LONGEST_MESSAGE = 600
 # Servers make folders and connections of their own for a session, which takes longer than to answer a call.
 _SESSION_SECONDS = 120.0
@@ -57,6 +58,7 @@ class JdbcAddress:
         database: the session's database.
         sasl: False for ``auth=noSasl``; otherwise user and password are sent by SASL PLAIN, which servers with the
             authentication NONE, LDAP or CUSTOM expect alike.
+        principal: the server's, for a login by Kerberos with the ticket of ``kinit``; None for PLAIN.
         ssl: whether the connection is encrypted; the server's certificate is checked against the system's authorities.
         user, password: those in the address; None when it has none.
         settings: configuration of the session (behind ``?``) and variables (behind ``#``), as OpenSession takes them.
@@ -67,6 +69,7 @@ class JdbcAddress:
     database: str = "default"
     sasl: bool = True
     ssl: bool = False
+    principal: str | None = None
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -79,8 +82,8 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
     """Read ``jdbc:hive2://host:port/database;key=value?hive.setting=value#variable=value``.
 
     Raises:
-        InvalidOptionError: another kind of address, or one that asks for what is not supported (Kerberos, HTTP,
-            ZooKeeper, trust stores).
+        InvalidOptionError: another kind of address, or one that asks for what is not supported (HTTP, ZooKeeper,
+            trust stores).
     """
     rest = url.strip()
     if not rest.lower().startswith(_PREFIX):
@@ -100,7 +103,8 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
         shown = "a part of it" if "password" in lowered else ", ".join(unknown)
         raise InvalidOptionError(f"{_KEY}: {shown} is not supported", remedy=f"{', '.join(sorted(_SESSION_KEYS))} are")
     auth, encrypted = lowered.get("auth", "").lower(), parse_boolean(lowered.get("ssl", "false"))
-    if auth not in ("", "nosasl"):
+    principal = _principal(lowered, auth)
+    if auth not in ("", "nosasl", "kerberos"):
         raise InvalidOptionError(f"{_KEY}: auth={lowered['auth']} is not supported", remedy="leave it out, or noSasl")
     if encrypted is None:
         raise InvalidOptionError(f"{_KEY}: ssl={lowered['ssl']} is not true or false")
@@ -112,10 +116,26 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
         database=database or "default",
         sasl=auth != "nosasl",
         ssl=encrypted,
+        principal=principal,
         user=lowered.get("user"),
         password=lowered.get("password"),
         settings=settings,
     )
+
+
+def _principal(options: Mapping[str, str], auth: str) -> str | None:
+    principal = options.get("principal") or None
+    if (auth == "kerberos" and principal is None) or (auth == "nosasl" and principal is not None):
+        raise InvalidOptionError(
+            f"{_KEY}: auth={auth} {'needs a' if principal is None else 'takes no'} principal",
+            remedy="write ;principal=hive/_HOST@REALM for a login by Kerberos",
+        )
+    if principal is not None:
+        try:
+            Sasl("GSSAPI", principal=principal)
+        except InvalidOptionError as error:
+            raise InvalidOptionError(f"{_KEY}: {error.message}", remedy=error.remedy) from None
+    return principal
 
 
 def _host_and_port(server: str) -> tuple[str, int]:
@@ -158,8 +178,9 @@ class SqlServer:
 
     Raises:
         MetastoreConnectError: nobody listens, or the server does not take this kind of authentication.
+        MetastoreSecurityError: no login by Kerberos.
         MetastoreServerError: the server refuses the session.
-        MissingDependencyError: ``thrift_sasl`` is not installed.
+        MissingDependencyError: ``thrift_sasl``, or for Kerberos ``gssapi``, is not installed.
     """
 
     def __init__(
@@ -201,6 +222,8 @@ class SqlServer:
                 configuration=dict(self.address.settings),
                 thrift_transport=self._transport,
             )
+        except MetastoreSecurityError as error:
+            raise MetastoreSecurityError(error.message, path=str(self.address), remedy=error.remedy) from error
         except exc.Error as error:
             raise MetastoreServerError(
                 f"the SQL server refuses the session: {_first_lines(error)}", path=str(self.address)
@@ -308,6 +331,12 @@ def _socket(address: JdbcAddress) -> BoundedSocket | _TlsSocket:
 def _transport(wire: BoundedSocket | _TlsSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
     if not address.sasl:
         return TBufferedTransport(wire)
+    if address.principal is not None:
+        login = Sasl("GSSAPI", principal=address.principal)
+        try:
+            return SaslTransport(TBufferedTransport(wire), make_mechanism(login, address.host))
+        except MetastoreSecurityError as error:
+            raise MetastoreSecurityError(error.message, path=str(address), remedy=error.remedy) from error
     try:
         from thrift_sasl import TSaslClientTransport  # type: ignore[import-untyped]
 
