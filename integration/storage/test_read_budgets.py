@@ -6,13 +6,19 @@ time cannot look like two.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
+from hudi_hive.formats.base import open_base_file
+from hudi_hive.storage import Storage
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from integration.support.stores.proxy import StoreProxy
@@ -82,6 +88,30 @@ def test_reading_small_files(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> 
         assert scan.to_arrow().num_rows == wide.files * ROWS
     assert recording.kinds == {"GET": wide.files}
     assert recording.in_flight >= _IN_FLIGHT
+
+
+def test_columns_of_a_row_group_are_fetched_together(s3: S3Server, s3_proxy: StoreProxy) -> None:
+    values = np.random.default_rng(7)
+    rows = pa.table({name: values.random(200_000) for name in "abcdef"})
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, row_group_size=100_000)
+    storage = Storage(s3.folder(), s3.options(s3_proxy.port))
+    storage.write_bytes("x.parquet", buffer.getvalue())
+    for columns, ranges in (("ab", 1), ("abcdef", 1), ("abf", 2)):
+        size = len(buffer.getvalue())
+        with s3_proxy.recording() as recording, open_base_file(storage, "x.parquet", size=size) as file:
+            read = pa.Table.from_batches(list(file.batches(list(columns))))
+        assert read.equals(rows.select(list(columns)))
+        assert recording.kinds == {"RANGE": 1 + 2 * ranges}, recording  # the end, then those of each row group
+
+
+def test_empty_files_are_not_asked_for_twice(s3: S3Server, s3_proxy: StoreProxy) -> None:
+    storage = Storage(s3.folder(), s3.options(s3_proxy.port))
+    storage.write_bytes("x", b"")
+    for size in (0, None):
+        with s3_proxy.recording() as recording:
+            assert storage.open_input("x", size).read() == b""
+        assert len(recording) == 1, recording
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -325,6 +325,7 @@ def _written(
     timeline = client.timeline
     files: list[pa.Table] = [WRITTEN_SCHEMA.empty_table()]
     replaced: list[pa.Table] = [pa.schema([("partition", pa.string()), ("file_id", pa.string())]).empty_table()]
+    timeline.read_ahead(i for i in instants if i.requested not in commits.archived)
     for instant in instants:
         metadata = commits.metadata(timeline, instant)
         stats = metadata.write_stats

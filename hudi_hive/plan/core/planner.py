@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -43,6 +43,7 @@ from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import with_recorded_sizes
 from hudi_hive.table.merge import MergeSpec
+from hudi_hive.timeline.instants import REPLACE_COMMIT
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 """A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""
@@ -215,7 +216,15 @@ class PlanBuilder:
             if client.lister.lists_at_once and client.config.is_partitioned and self.requested_partitions is None:
                 client.partition_paths()
 
-        run_together(client.storage, [lambda: client.schema_commit(as_of), partitions])
+        timeline = client.timeline
+        newest = timeline.last_completed_write()  # of which the schema is
+        replacing = [instant for instant in timeline.completed({REPLACE_COMMIT}) if instant != newest]
+        calls: list[Callable[[], object]] = [
+            lambda: client.schema_commit(as_of),
+            partitions,
+            lambda: timeline.read_ahead(replacing),
+        ]
+        run_together(client.storage, calls)
 
     def snapshot_partitions(self) -> list[str]:
         """The partitions of the query after pruning."""

@@ -103,6 +103,7 @@ def changes_since(timeline: Timeline, last: LastSync) -> Changes:
     written: set[str] = set()
     deleted: dict[str, str] = {}
     filled: dict[str, str] = {}
+    timeline.read_ahead(instants)
     for instant in sorted(instants, key=lambda item: item.requested):
         metadata = timeline.commit_metadata(instant)
         own = metadata.partitions_written()

@@ -7,7 +7,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -36,8 +35,6 @@ _T = TypeVar("_T")
 _LATEST_SCHEMA = "latest_schema"
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _SCHEMA_COMMIT = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
-
-_REMOTE_READERS = 16
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 """Operations whose commits do not say what the table's schema is (docs/format.md#avro-schemas)."""
@@ -389,9 +386,7 @@ class MetaClient:
         requested = set(instants)
         schemas: dict[str, InternalSchema | None] = self.memoize("commit_schemas", dict)
         new = [i for i in self.timeline.write_instants() if i.requested in requested and i.requested not in schemas]
-        if len(new) > 1 and not self.storage.is_local:
-            with ThreadPoolExecutor(min(len(new), _REMOTE_READERS), thread_name_prefix="hudi-commits") as pool:
-                list(pool.map(self.timeline.commit_metadata, new))
+        self.timeline.read_ahead(new)
         for instant in new:
             text = self.timeline.commit_metadata(instant).extra.get(_LATEST_SCHEMA)
             schemas[instant.requested] = self._internal_schema(text, instant) if text else None

@@ -5,8 +5,9 @@ Source: docs/format.md#timeline.
 
 from __future__ import annotations
 
+from hudi_hive.timeline.core.instant_files import timeline_folder
 from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.timeline import Timeline, timeline_folder
+from hudi_hive.timeline.core.timeline import Timeline
 from hudi_hive.timeline.core.writer import TimelineSettings, TimelineWriter
 
 __all__ = [

@@ -146,6 +146,16 @@ class InstantFiles:
         return InstantNotFoundError(f"{instant} has no {what}", path=self._storage.uri(), instant=instant.requested)
 
 
+def timeline_folder(layout: int, timeline_path: str) -> str:
+    """The folder of the active timeline, relative to the base path; arguments as of ``Timeline.load``."""
+    return ".hoodie" if layout == 1 else join_folders(".hoodie", timeline_path)
+
+
+def join_folders(*parts: str) -> str:
+    """A path of folders; empty ones are left out."""
+    return "/".join(part.strip("/") for part in parts if part.strip("/"))
+
+
 def never_written(storage: Storage, folder: str) -> pa.Table:
     """List a missing timeline folder as empty, or refuse it where the table holds data.
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -20,9 +21,9 @@ from hudi_hive.errors import (
     TableNotFoundError,
     UnsupportedTableError,
 )
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, run_together
 from hudi_hive.timeline.archive import ArchivedTimeline
-from hudi_hive.timeline.core.instant_files import InstantFiles, never_written
+from hudi_hive.timeline.core.instant_files import InstantFiles, join_folders, never_written, timeline_folder
 from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
@@ -169,7 +170,7 @@ class Timeline:
         if layout not in (1, 2):
             raise UnsupportedTableError(f"timeline layout {layout} is not supported", path=storage.uri())
         folder = timeline_folder(layout, timeline_path)
-        archive = _join(".hoodie", archive_folder) if layout == 1 else _join(folder, history_path)
+        archive = join_folders(".hoodie", archive_folder) if layout == 1 else join_folders(folder, history_path)
         try:
             listing = storage.list(folder) if listing is None else listing
         except PathNotFoundError as error:
@@ -341,6 +342,17 @@ class Timeline:
                 self.schema_texts = self.schema_texts | {text}  # others may go through them
         return metadata
 
+    def read_ahead(self, instants: Iterable[Instant]) -> None:
+        """Read the metadata of commits at the same time, where each is waited for; :meth:`commit_metadata` has it then.
+
+        Raises:
+            CorruptInstantError, InstantNotFoundError: as :meth:`commit_metadata`.
+        """
+        with self._lock:
+            missing = [i for i in instants if i not in self._commits and i.action in COMPLETED_WRITE_ACTIONS]
+        if not self._storage.is_local and len(missing) < _CACHED_COMMITS:
+            run_together(self._storage, [partial(self.commit_metadata, instant) for instant in missing])
+
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
         """Read the plan of a compaction or log compaction in any state; raises as :meth:`commit_metadata`."""
         action = COMPACTION if instant.comparable_action == COMMIT else LOG_COMPACTION
@@ -453,11 +465,6 @@ class Timeline:
             return value
 
 
-def timeline_folder(layout: int, timeline_path: str) -> str:
-    """The folder of the active timeline, relative to the base path; arguments as those of :meth:`Timeline.load`."""
-    return ".hoodie" if layout == 1 else _join(".hoodie", timeline_path)
-
-
 def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
     """The instant of the highest state for each requested time and comparable action."""
     best: dict[tuple[str, str], Instant] = {}
@@ -472,10 +479,6 @@ def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
 def _rank(instant: Instant) -> tuple[int, str]:
     # Two completed files of one instant must not be; if they are, the later completion counts, in any listing order.
     return int(instant.state), instant.completed or ""
-
-
-def _join(*parts: str) -> str:
-    return "/".join(part.strip("/") for part in parts if part.strip("/"))
 
 
 def _strings(values: list[Any]) -> pa.Array:
