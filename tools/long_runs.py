@@ -20,6 +20,7 @@ RUNS = (
     "tests.support.faults.fuzz_long --seconds 600",
     "tests.support.mutation.hudi_bank",
     "integration.long.write_matrix",
+    "integration.long.write_matrix --store s3 --operation upsert",
     "integration.long.write_kills",
     "integration.long.store_fixtures",
     "integration.long.store_matrix",

@@ -20,6 +20,9 @@ from hudi_hive.metastore.embedded import find_java
 
 PYSPARK, HUDI = "3.5.9", "1.0.2"
 _BUNDLE = "hudi-spark3.5-bundle_2.12"
+S3A = ("org.apache.hadoop:hadoop-aws:3.3.4", "com.amazonaws:aws-java-sdk-bundle:1.12.262")
+"""Hadoop's S3A connector for PySpark 3.5, and the SDK that it was built with."""
+
 _DRIVER = Path(__file__).with_name("HiveSyncDriver.java")
 _LOG = """status=OFF
 rootLogger.level=ERROR
@@ -54,15 +57,36 @@ def class_path(home: Path | None = None, release: str = HUDI) -> str:
         install = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*install, "--target", str(target), f"pyspark=={PYSPARK}"], check=True, stdout=sys.stderr)
         jars = target / "pyspark" / "jars"
-    name = f"{_BUNDLE}-{release}.jar"
-    bundle = next(iter(home.glob(f"**/{name}")), None)
-    if bundle is None:
-        print(f"fetching {name}", file=sys.stderr)
-        artifact = f"-Dartifact=org.apache.hudi:{_BUNDLE}:{release}"
-        copy = ["mvn", "-q", "-B", "dependency:copy", artifact, f"-DoutputDirectory={home}"]
-        subprocess.run(copy, check=True, stdout=sys.stderr)
-        bundle = home / name
+    bundle = _jar(f"org.apache.hudi:{_BUNDLE}:{release}", home)
     return f"{bundle}{os.pathsep}{jars}/*"
+
+
+def is_s3a_fetched(home: Path | None = None) -> bool:
+    """Whether :func:`s3a_jars` would fetch nothing."""
+    home = home or cache() / "real_hudi"
+    return all(next(home.glob(f"**/{_name(artifact)}"), None) is not None for artifact in S3A)
+
+
+def s3a_jars(home: Path | None = None) -> list[Path]:
+    """The jars that let real Hudi use ``s3a://`` paths, fetched when missing."""
+    home = home or cache() / "real_hudi"
+    return [_jar(artifact, home) for artifact in S3A]
+
+
+def _name(artifact: str) -> str:
+    _, name, version = artifact.split(":")
+    return f"{name}-{version}.jar"
+
+
+def _jar(artifact: str, home: Path) -> Path:
+    """A jar of Maven Central, fetched when missing."""
+    jar = next(iter(home.glob(f"**/{_name(artifact)}")), None)
+    if jar is None:
+        print(f"fetching {_name(artifact)}", file=sys.stderr)
+        copy = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={home}"]
+        subprocess.run(copy, check=True, stdout=sys.stderr)
+        jar = home / _name(artifact)
+    return jar
 
 
 class RealSync:

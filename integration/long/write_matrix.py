@@ -2,6 +2,7 @@
 
     python -m integration.long.write_matrix [--version 6] [--type MERGE_ON_READ] [--operation upsert] [--first ours]
     python -m integration.long.write_matrix --kind buckets --kind days
+    python -m integration.long.write_matrix --store s3 [--version 9] [--operation upsert]
 
 A cell: one side makes a table and does the operation; the other reads it, with the metadata table on and off, and
 upserts into it; the first reads that and upserts again; the other reads that. Cells of the further kinds of tables do
@@ -17,11 +18,12 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +31,13 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing
+from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
+from integration.support.stores.s3 import S3Server
 
 OPERATIONS = (
     "bulk_insert",
@@ -214,8 +218,9 @@ class Ours:
 
     name = "us"
 
-    def __init__(self, path: Path, cell: Cell) -> None:
+    def __init__(self, path: Path | str, cell: Cell, storage_options: Mapping[str, str] | None = None) -> None:
         self.path, self.cell, self.kind = path, cell, cell.table
+        self.storage_options = storage_options
         self.schema = _schema(self.kind)
 
     def create(self) -> None:
@@ -230,10 +235,11 @@ class Ours:
                 ordering_fields=["ts"],
                 **self.kind.created,
             ),
+            storage_options=self.storage_options,
         )
 
     def write(self, operation: str, rows: list[Row]) -> None:
-        client = MetaClient.load(self.path)
+        client = MetaClient.load(self.path, self.storage_options)
         options = {**self.kind.options, "hoodie.datasource.write.operation": operation}
         if not self.cell.metadata:
             options["hoodie.metadata.enable"] = "false"
@@ -244,12 +250,14 @@ class Ours:
             writer.write(arrow_rows(rows, self.schema))
 
     def read(self, metadata: bool) -> list[Row]:
-        client = MetaClient.load(self.path, listing=MetadataListing() if metadata else None)
+        listing = MetadataListing() if metadata else None
+        client = MetaClient.load(self.path, self.storage_options, listing=listing)
         found = HudiTable(client).scan().to_arrow().select(_shown(self.kind)).to_pylist()
         return sorted((_plain(row) for row in found), key=_key)
 
     def read_changes(self) -> list[tuple[str, str, int | None, int | None]]:
-        return _changes(HudiTable.open(self.path).scan(query_type="cdc", begin="earliest").to_arrow().to_pylist())
+        table = HudiTable.open(self.path, self.storage_options)
+        return _changes(table.scan(query_type="cdc", begin="earliest").to_arrow().to_pylist())
 
 
 class Theirs:
@@ -257,8 +265,11 @@ class Theirs:
 
     name = "Hudi"
 
-    def __init__(self, path: Path, cell: Cell, peer: HudiPeer) -> None:
+    def __init__(
+        self, path: Path | str, cell: Cell, peer: HudiPeer, storage_options: Mapping[str, str] | None = None
+    ) -> None:
         self.path, self.peer, self.kind = path, peer, cell.table
+        self.storage_options = storage_options
         self.leaves_out_changes = cell.table_type == "MERGE_ON_READ" or cell.version < 9
         self.options = {
             **_OPTIONS,
@@ -278,7 +289,8 @@ class Theirs:
         options = {**self.options, "hoodie.datasource.write.operation": operation}
         if operation == "delete_partition":
             options["hoodie.datasource.write.partitions.to.delete"] = self.kind.paths["y"]
-        mode = "append" if (self.path / ".hoodie").exists() else "overwrite"
+        exists = Storage(self.path, self.storage_options).exists(".hoodie")
+        mode = "append" if exists else "overwrite"
         self.peer.write(self.path, rows, self.ddl, options, mode)
 
     def read(self, metadata: bool) -> list[Row]:
@@ -340,16 +352,17 @@ class DifferenceError(AssertionError):
     """Rows are not those of the model."""
 
 
-def run(cell: Cell, peer: HudiPeer, path: Path) -> None:
+def run(cell: Cell, peer: HudiPeer, path: Path | str, storage_options: Mapping[str, str] | None = None) -> None:
     """One cell; raises what went wrong, with the step in front.
 
     Args:
         cell: the cell.
         peer: real Hudi of the cell's version.
         path: base path of the table, not there yet.
+        storage_options: of its store.
     """
     model = Model(cell.table)
-    ours, theirs = Ours(path, cell), Theirs(path, cell, peer)
+    ours, theirs = Ours(path, cell, storage_options), Theirs(path, cell, peer, storage_options)
     first, second = (ours, theirs) if cell.first == "ours" else (theirs, ours)
     first.create()
     if cell.operation == TURNS:
@@ -427,6 +440,7 @@ def main() -> int:
     parser.add_argument("--operation", action="append", choices=(*OPERATIONS, TURNS))
     parser.add_argument("--first", action="append", choices=FIRSTS)
     parser.add_argument("--kind", action="append", choices=tuple(KINDS))
+    parser.add_argument("--store", choices=("s3",), help="tables are there, and not on local disk")
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     parser.add_argument("--without-metadata", action="store_true", help="nobody writes a metadata table")
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
@@ -434,13 +448,18 @@ def main() -> int:
     passed: Counter[int] = Counter()
     total: Counter[int] = Counter()
     with ExitStack() as stack:
-        folder = chosen.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="write_matrix_")))
+        folder: Path | str = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="write_matrix_"))
+        options, hadoop = None, None
+        if chosen.store == "s3":
+            server = stack.enter_context(S3Server())
+            folder, options, hadoop = server.folder("s3a"), server.options(), server.hadoop()
         for version in chosen.version or VERSIONS:
             wanted = [replace(cell, metadata=not chosen.without_metadata) for cell in _chosen(chosen, version)]
-            with HudiPeer(version) as peer:
+            with HudiPeer(version, hadoop) as peer:
                 for cell in wanted:
                     total[version] += 1
-                    passed[version] += _report(cell, peer, folder / str(cell), chosen.trace)
+                    do = partial(run, cell, peer, f"{folder}/{cell}", options)
+                    passed[version] += _report(cell, do, chosen.trace)
     for version in total:
         print(f"version {version}: {passed[version]} of {total[version]} passed")
     print(f"{passed.total()} of {total.total()} passed")
@@ -459,12 +478,12 @@ def _chosen(chosen: argparse.Namespace, version: int) -> list[Cell]:
     ]
 
 
-def _report(cell: Cell, peer: HudiPeer, path: Path, trace: bool) -> bool:
+def _report(cell: Cell, do: Callable[[], None], trace: bool) -> bool:
     """One cell, and a line about it."""
     begin = time.perf_counter()
     outcome = "ok"
     try:
-        run(cell, peer, path)
+        do()
     except Exception as error:
         notes = " ".join(getattr(error, "__notes__", []))
         outcome = f"FAILED {notes}: {type(error).__name__}: {str(error)[:1500]}"

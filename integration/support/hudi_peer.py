@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tools.real_hudi import class_path, is_fetched
+from tools.real_hudi import class_path, is_fetched, s3a_jars
 
 RELEASES: Mapping[int, str] = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
 """Table version -> the release that makes tables of it."""
@@ -49,10 +49,12 @@ class HudiPeer:
 
     Args:
         version: table version: 6, 8 or 9.
+        hadoop: properties of Hadoop, for tables at ``s3a://``; its connector is on the class path then.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, hadoop: Mapping[str, str] | None = None) -> None:
         self.version = version
+        self._hadoop = dict(hadoop or {})
         self.release = RELEASES[version]
         self._folder = tempfile.TemporaryDirectory(prefix="hudi_peer_")
         self._process: subprocess.Popen[str] | None = None
@@ -67,7 +69,10 @@ class HudiPeer:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "TZ": "UTC",
+            "HUDI_PEER_HADOOP": json.dumps(self._hadoop),
         }
+        if self._hadoop:
+            bundle = os.pathsep.join([bundle, *map(str, s3a_jars())])
         self._errors = (Path(self._folder.name) / "errors.log").open("w")
         self._process = subprocess.Popen(
             [sys.executable, str(_MAIN), bundle, self._folder.name],

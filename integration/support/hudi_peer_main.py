@@ -11,7 +11,7 @@ import sys
 import traceback
 
 
-def start(jar: str, scratch: str):
+def start(jars: str, scratch: str):
     from pyspark.sql import SparkSession
 
     log = os.path.join(scratch, "log4j2.properties")
@@ -24,8 +24,8 @@ def start(jar: str, scratch: str):
         "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED"
     )
     settings = {
-        "spark.jars": jar,
-        "spark.driver.extraClassPath": jar,
+        "spark.jars": jars.replace(os.pathsep, ","),
+        "spark.driver.extraClassPath": jars,
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -44,6 +44,7 @@ def start(jar: str, scratch: str):
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": os.path.join(scratch, "local"),
         "spark.sql.warehouse.dir": os.path.join(scratch, "warehouse"),
+        **{f"spark.hadoop.{name}": value for name, value in json.loads(os.environ["HUDI_PEER_HADOOP"]).items()},
     }
     builder = SparkSession.builder.master("local[2]").appName("hudi-peer")
     for name, value in settings.items():
