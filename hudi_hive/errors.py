@@ -36,6 +36,7 @@
     │   └── LoadCancelledError          splits asked for after their loading was cancelled
     ├── WriteError                      a write or table service could not be done; the table is as it was
     │   ├── KeyGenerationError          a row without record key, or a value that makes no partition path
+    │   ├── CommitOutcomeUnknownError   a store did not answer: the commit may be complete
     │   ├── WriteConflictError          another writer or table service was at the same file groups and came first
     │   ├── HeartbeatLostError          this writer was silent for so long that others may have taken it for dead
     │   └── LockError                   the table's lock cannot be used
@@ -263,6 +264,10 @@ class WriteError(HudiHiveError):
 
 class KeyGenerationError(WriteError):
     """A row has no record key, or a value that makes no partition path."""
+
+
+class CommitOutcomeUnknownError(WriteError):
+    """A store did not answer when a commit was completed: it may be complete, or become so."""
 
 
 class WriteConflictError(WriteError):

@@ -192,3 +192,16 @@ def _temporary(full: str, data: bytes) -> str:
             os.unlink(temporary)
         raise
     return temporary
+
+
+def prepare_file(full: str) -> None:
+    """Make the folder of a file that is written, and remove what would contradict it."""
+    drop_checksum(full)
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+
+
+def drop_checksum(full: str) -> None:
+    """Delete what Hadoop's local file system wrote beside a file, against which it holds what comes next."""
+    folder, name = os.path.split(full)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(os.path.join(folder, f".{name}.crc"))

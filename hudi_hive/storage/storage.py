@@ -7,7 +7,6 @@ import posixpath
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from hudi_hive.storage import local_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
+from hudi_hive.storage.small_files import SmallFiles
 from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
 
 _STATS: Final = 32
@@ -56,6 +56,7 @@ class Storage:
         self._origin = text if has_user_info(text) else ""
         if filesystem is not None:
             self._store = ArrowStore(filesystem)
+        self.small_files = SmallFiles()
         follow = follows_links(self.storage_options)
         self._links = LinkRules(self._root, follow=follow) if self._store is None else None
 
@@ -287,7 +288,7 @@ class Storage:
         with mapped_errors(self.uri(path)):
             self.check_read(path)
             full = self.full_path(path)
-            return pa.OSFile(full) if self._store is None else self._store.open_input(full, size)
+            return pa.OSFile(full) if self._store is None else self.small_files.open(self._store, full, size)
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Read a file, or ``length`` bytes from ``offset`` (fewer at its end).
@@ -318,7 +319,8 @@ class Storage:
             if self._store is not None:
                 self._store.write(full, data)
                 return
-            self._prepare(path, full)
+            self.check_write(path)
+            local_files.prepare_file(full)
             with pa.OSFile(full, "wb") as stream:
                 stream.write(data)
 
@@ -334,7 +336,7 @@ class Storage:
         full = self.full_path(path)
         with mapped_errors(self.uri(path)):
             self.check_write(path)
-            self._drop_checksum(full)
+            local_files.drop_checksum(full)
             local_files.replace_file(full, data)
 
     def open_output(self, path: str) -> pa.NativeFile:
@@ -347,7 +349,8 @@ class Storage:
         with mapped_errors(self.uri(path)):
             if self._store is not None:
                 return self._store.open_output(full)
-            self._prepare(path, full)
+            self.check_write(path)
+            local_files.prepare_file(full)
             return pa.OSFile(full, "wb")
 
     def create_if_absent(self, path: str, data: bytes, *, lasting: bool = True) -> None:
@@ -446,6 +449,15 @@ class Storage:
             if not missing_ok:
                 raise
 
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete some files with as few requests as a store allows; that one is not there is not said."""
+        self.counters.add("deletes")
+        with mapped_errors(self.uri(paths[0])):
+            if self._store is not None:
+                self._store.delete_files([self.full_path(path) for path in paths])
+        for path in paths if self._store is None else ():
+            self.delete(path)
+
     def move(self, path: str, target: Storage, target_path: str) -> None:
         """Move a file to a place of the same store where there is none.
 
@@ -463,19 +475,6 @@ class Storage:
                 self._store.move(old, new)
             else:
                 shutil.move(old, new)
-
-    def _prepare(self, path: str, full: str) -> None:
-        """Make the folder of a local file that is written, and remove what would contradict it."""
-        self.check_write(path)
-        self._drop_checksum(full)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-
-    def _drop_checksum(self, full: str) -> None:
-        """Delete what Hadoop's local file system wrote beside a local file, against which it holds what comes next."""
-        if self.is_local:
-            folder, name = os.path.split(full)
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(os.path.join(folder, f".{name}.crc"))
 
     def delete_tree(self, path: str, *, missing_ok: bool = True) -> None:
         """Delete a folder and all below it; counted as one call.

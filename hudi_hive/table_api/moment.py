@@ -35,10 +35,16 @@ class TableMoment:
         """The base path, a URI."""
         return self._client.base_path
 
-    def move_to_now(self) -> None:
+    def move_to_now(self, behind: MetaClient | None = None) -> None:
         """Move this object to the moment of now, as every method that changes the table does behind its change.
+
+        Args:
+            behind: the table behind the change, if that is known; it is read otherwise.
 
         Raises:
             HudiHiveError: the table's properties or timeline cannot be read; this object stays at its moment.
         """
-        self._client = at_once(self._client.reload())
+        if behind is not None:
+            self._client = behind.with_listing(self._client.listing)
+        else:
+            self._client = at_once(self._client.reload())

@@ -105,15 +105,26 @@ class WritableTable(TableMoment):
     def _written(self, writer: LocalWriter, write: Callable[[LocalWriter], WriteReport]) -> WriteReport:
         """What a write came to, with the sync that its options ask for behind it."""
         sync = self._sync_of(writer.config)
-        return self._followed(write(writer), sync)
+        return self._followed(write(writer), sync, lambda: writer.behind)
 
-    def _followed(self, report: _Report, sync: SyncAfterWrite | None) -> _Report:
-        """The report of a commit, behind which the table is seen as it is now and synced."""
+    def _followed(
+        self,
+        report: _Report,
+        sync: SyncAfterWrite | None,
+        behind: Callable[[], MetaClient | None] = lambda: None,
+    ) -> _Report:
+        """The report of a commit, behind which the table is seen as it is now and synced.
+
+        Args:
+            report: of the commit.
+            sync: the sync, if there is to be one.
+            behind: the table behind the commit, if the writer knows it.
+        """
         from hudi_hive.write.coordination import REFRESH, SYNC, followed
 
         instant = report.instant
         assert instant is not None
-        report = followed(report, self.path, REFRESH, self.move_to_now)
+        report = followed(report, self.path, REFRESH, lambda: self.move_to_now(behind()))
         if sync is not None:
             report = followed(report, self.path, SYNC, lambda: sync.run(self.client, instant))
         return report

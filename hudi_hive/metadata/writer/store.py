@@ -92,8 +92,12 @@ class MetadataStore:
     def reload(self) -> None:
         """Read properties and timeline anew."""
         self.config = TableConfig.load(self.storage, metadata_table=True)
-        self.client = MetaClient(self.storage, self.config)
         self.instants = TimelineWriter(self.storage, self.config)
+        self.move_to_now()
+
+    def move_to_now(self) -> None:
+        """Read the timeline anew."""
+        self.client = MetaClient(self.storage, self.config)
 
     @property
     def version(self) -> int:
@@ -107,13 +111,20 @@ class MetadataStore:
 
     # -- file groups ---------------------------------------------------------------------------------------------
 
-    def groups(self, partition: str) -> list[MetadataFileGroup]:
+    def groups(self, partition: str, files: pa.Table | None = None) -> list[MetadataFileGroup]:
         """File groups of a partition in the order of their numbers.
+
+        Args:
+            partition: of the metadata table.
+            files: listing of partitions, this one among them; it is listed without.
 
         Raises:
             MetadataTableError: they are not numbered from 0 on under one name.
         """
-        files = list_folders(self.storage, [partition])
+        if files is None:
+            files = list_folders(self.storage, [partition])
+        else:
+            files = files.filter(pc.equal(files.column("partition"), partition))
         slices = self.client.file_system_view(files=files).latest_file_slices(newest_write_time(self.client.timeline))
         versions = _log_versions(files)
         numbered: dict[int, MetadataFileGroup] = {}
@@ -147,16 +158,17 @@ class MetadataStore:
         """
         requested = self.instants.create_requested(DELTA_COMMIT, instant)
         try:
-            jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name])]
-            self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs))
+            files = list_folders(self.storage, sorted(changes))
+            jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name], files)]
+            self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs), just_seen=True)
             stats = in_threads(lambda job: self._append(instant, *job), jobs)
             self.storage.flush_folders(changes)
             self.complete(DELTA_COMMIT, instant, _OPERATION, stats)
         except BaseException:
-            self.reload()
+            self.move_to_now()
             self.remove(requested)
             raise
-        self.reload()
+        self.move_to_now()
 
     def complete(
         self, action: str, instant: str, operation: str, stats: Sequence[Mapping[str, Any]], *, compacted: bool = False
@@ -165,7 +177,7 @@ class MetadataStore:
         metadata = NewCommitMetadata(operation, {"schema": self.schema}, stats, compacted=compacted)
         layout = self.config.layout
         completion = self.clock.completion_time(self.client.timeline, instant) if layout == 2 else None
-        self.instants.complete(action, instant, encode_commit(metadata, layout), completion)
+        self.instants.complete(action, instant, encode_commit(metadata, layout), completion, just_seen=True)
 
     def _announced(self, jobs: Sequence[_Job]) -> bytes:
         """What the inflight instant says of the slices that are about to be appended to.
@@ -186,9 +198,9 @@ class MetadataStore:
         ]
         return encode_commit(NewCommitMetadata(_OPERATION, {}, stats), self.config.layout)
 
-    def _jobs(self, partition: str, change: RecordChanges) -> list[_Job]:
+    def _jobs(self, partition: str, change: RecordChanges, files: pa.Table) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""
-        groups = self.groups(partition)
+        groups = self.groups(partition, files)
         shares = dict(split_by_group(change.records, len(groups)))
         gone: dict[int, pa.Array] = {}
         if change.deleted is not None and len(change.deleted):

@@ -95,6 +95,11 @@ class MetadataWriter:
         writer._refuse_unknown()
         return writer
 
+    @property
+    def client(self) -> MetaClient:
+        """The table, as of the last change of its properties by this writer."""
+        return self._client
+
     @classmethod
     def check(cls, client: MetaClient, options: Mapping[str, str]) -> None:
         """Refuse a table whose metadata table :meth:`open` would refuse, without changing anything.
@@ -233,6 +238,7 @@ class MetadataWriter:
         *,
         schema: Mapping[str, object] | None = None,
         versions: Sequence[InternalSchema] = (),
+        current: bool = False,
     ) -> None:
         """Commit the changes of an action, with its requested time, before the action itself is completed.
 
@@ -245,8 +251,10 @@ class MetadataWriter:
             changes: what it changes.
             schema: the table's Avro schema as of the action, for a table that has none yet.
             versions: of the id-based schema, as of the action; those that the table has without it.
+            current: the client was read under the table's lock, and nothing was done since.
         """
-        self._client = self._client.reload()
+        if not current:
+            self._client = self._client.reload()
         self._schema = schema if schema is not None else self._schema
         self._versions = versions
         self._drop_unwanted()

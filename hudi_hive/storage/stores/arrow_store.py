@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -81,6 +83,12 @@ class ArrowStore:
     def delete_file(self, path: str) -> None:
         """Delete a file."""
         self._filesystem.delete_file(path)
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete files, one after the other."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self.delete_file(path)
 
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it."""

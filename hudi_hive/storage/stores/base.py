@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
@@ -131,6 +132,9 @@ class FileStore(Protocol):
 
     def delete_file(self, path: str) -> None:
         """Delete a file."""
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete files; that one is not there is not said."""
 
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it."""

@@ -154,6 +154,12 @@ class HdfsStore:
             if not self._client.delete(path):
                 raise FileNotFoundError(path)
 
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete files, one after the other."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self.delete_file(path)
+
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it."""
         with self._mapped(path):

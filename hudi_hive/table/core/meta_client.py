@@ -67,6 +67,7 @@ class MetaClient:
         self.listing = listing
         self._lister: Lister | None = None
         self._timeline: Timeline | None = None
+        self._earlier: Timeline | None = None
         self._memo: dict[str, Any] = {}
         self._lock = threading.RLock()
         self._loading = threading.Lock()
@@ -110,8 +111,14 @@ class MetaClient:
             raise
 
     def reload(self) -> MetaClient:
-        """A client of the same table as of now: properties and timeline are read again, storage and counters shared."""
-        return type(self)(self.storage, TableConfig.load(self.storage), self.listing)
+        """A client of the same table as of now: properties and timeline are read again, storage and counters shared.
+
+        On a store the commits that this client has read are not read again.
+        """
+        other = type(self)(self.storage, TableConfig.load(self.storage), self.listing)
+        if not self.storage.is_local:
+            other._earlier = self._timeline if self._timeline is not None else self._earlier
+        return other
 
     def at(self, timeline: Timeline) -> MetaClient:
         """A client of the same table with the given timeline, as of the moment when that was read."""
@@ -178,7 +185,11 @@ class MetaClient:
         if self._timeline is None:
             with self._loading:  # two threads would read it at two moments, and plan with both
                 if self._timeline is None:
-                    self._timeline = self._load_timeline()
+                    timeline = self._load_timeline()
+                    if self._earlier is not None:
+                        timeline.adopt_commits(self._earlier)
+                        self._earlier = None
+                    self._timeline = timeline
         return self._timeline
 
     @property

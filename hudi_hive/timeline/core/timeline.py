@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,14 @@ from hudi_hive.errors import (
 )
 from hudi_hive.storage import Storage, run_together
 from hudi_hive.timeline.archive import ArchivedTimeline
+from hudi_hive.timeline.core.commit_cache import CACHED_COMMITS, CommitCache
 from hudi_hive.timeline.core.instant_files import InstantFiles, join_folders, never_written, timeline_folder
+from hudi_hive.timeline.core.schemas import (
+    PENDING_CLUSTERING_SCHEMA,
+    PENDING_COMPACTION_SCHEMA,
+    REPLACED_GROUPS_SCHEMA,
+    TIMELINE_SCHEMA,
+)
 from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
@@ -56,6 +63,7 @@ from hudi_hive.timeline.payloads import (
     decode_clustering_plan,
     decode_commit,
     decode_compaction_plan,
+    decode_payload,
     decode_restore_metadata,
     decode_restore_plan,
     decode_rollback_metadata,
@@ -63,38 +71,6 @@ from hudi_hive.timeline.payloads import (
     decode_savepoint_metadata,
 )
 
-REPLACED_GROUPS_SCHEMA: Final = pa.schema(
-    [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
-)
-"""Columns of :meth:`Timeline.replaced_file_groups`."""
-
-PENDING_COMPACTION_SCHEMA: Final = pa.schema(
-    [
-        ("partition", pa.string()),
-        ("file_id", pa.string()),
-        ("compaction_instant", pa.string()),
-        ("base_instant", pa.string()),
-    ]
-)
-"""Columns of :meth:`Timeline.pending_compactions`."""
-
-PENDING_CLUSTERING_SCHEMA: Final = pa.schema(
-    [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string())]
-)
-"""Columns of :meth:`Timeline.pending_clustering`."""
-
-TIMELINE_SCHEMA: Final = pa.schema(
-    [
-        ("requested", pa.string()),
-        ("completed", pa.string()),
-        ("action", pa.string()),
-        ("state", pa.string()),
-        ("operation", pa.string()),
-    ]
-)
-"""Columns of :meth:`Timeline.to_arrow`; ``operation`` is null where no metadata has been read."""
-
-_CACHED_COMMITS = 256
 _T = TypeVar("_T")
 
 
@@ -121,18 +97,17 @@ class Timeline:
         """Active instants, of each the highest state, sorted by requested time, comparable action, state."""
         self._storage = storage
         self._mtimes = dict(mtimes or {})
-        self.schema_texts: set[str] = set()
-        """Schemas, as JSON, of the commits whose metadata was read so far."""
+        self._folder, self._archive_folder = folder, archive_folder
+        self._commits = CommitCache()
         self._files = InstantFiles(storage, folder, archive_folder, layout, self.instants)
         self._reset()
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
-        self._commits: dict[Instant, CommitMetadata] = {}
         self._derived: dict[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        dropped = {"_lock", "_commits", "_derived"}
+        dropped = {"_lock", "_derived"}
         return {name: value for name, value in self.__dict__.items() if name not in dropped}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -199,6 +174,38 @@ class Timeline:
             timezone=timezone,
             mtimes=active_mtimes,
         )
+
+    @property
+    def schema_texts(self) -> set[str]:
+        """Schemas, as JSON, of the commits whose metadata was read so far."""
+        return self._commits.schema_texts
+
+    def adopt_commits(self, earlier: Timeline) -> None:
+        """Take over the metadata of completed commits that an earlier timeline of the same table has read."""
+        active = {instant for instant in self.instants if instant.is_completed}
+        for instant, metadata in earlier._commits.all().items():
+            read_at = earlier.mtime_ms(instant)
+            if instant in active and read_at in (None, self.mtime_ms(instant)):
+                self._commits.add(instant, metadata)
+
+    def with_completed(self, completed: Instant, payload: bytes) -> Timeline:
+        """This timeline with one write completed, whose file has these bytes, under the lock that it was read under."""
+        others = [i for i in self.instants if (i.requested, i.is_write) != (completed.requested, True)]
+        timeline = Timeline(
+            self._storage,
+            [*others, completed],
+            layout=self.layout,
+            folder=self._folder,
+            archive_folder=self._archive_folder,
+            timezone=self.timezone,
+            mtimes=self._mtimes,
+        )
+        timeline.adopt_commits(self)
+        uri = self._storage.uri(completed.path)
+        timeline._commits.add(
+            completed, decode_commit(decode_payload(payload, uri, completed.requested), completed, uri)
+        )
+        return timeline
 
     def __repr__(self) -> str:
         pending = len(self.pending())
@@ -327,19 +334,12 @@ class Timeline:
             CorruptInstantError: the file cannot be decoded.
             InstantNotFoundError: it vanished and the archive does not have it, or it is no write instant.
         """
-        with self._lock:
-            cached = self._commits.get(instant)
-        if cached is not None:
+        if (cached := self._commits.get(instant)) is not None:
             return cached
         if instant.action not in COMPLETED_WRITE_ACTIONS:
             raise self._files.lacks(instant, "commit metadata")
         metadata = decode_commit(self._files.payload(instant), instant, self._storage.uri(instant.path))
-        with self._lock:
-            while len(self._commits) >= _CACHED_COMMITS:
-                del self._commits[next(iter(self._commits))]
-            self._commits[instant] = metadata
-            if text := metadata.extra.get("schema"):
-                self.schema_texts = self.schema_texts | {text}  # others may go through them
+        self._commits.add(instant, metadata)
         return metadata
 
     def read_ahead(self, instants: Iterable[Instant]) -> None:
@@ -348,9 +348,9 @@ class Timeline:
         Raises:
             CorruptInstantError, InstantNotFoundError: as :meth:`commit_metadata`.
         """
-        with self._lock:
-            missing = [i for i in instants if i not in self._commits and i.action in COMPLETED_WRITE_ACTIONS]
-        if not self._storage.is_local and len(missing) < _CACHED_COMMITS:
+        cached = self._commits.all()
+        missing = [i for i in instants if i not in cached and i.action in COMPLETED_WRITE_ACTIONS]
+        if not self._storage.is_local and len(missing) < CACHED_COMMITS:
             run_together(self._storage, [partial(self.commit_metadata, instant) for instant in missing])
 
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
@@ -443,8 +443,7 @@ class Timeline:
     def to_arrow(self, *, archived: bool = False) -> pa.Table:
         """All instants as a table of :data:`TIMELINE_SCHEMA`; with ``archived`` those of the archive in front."""
         instants = [*(self.archived().instants if archived else ()), *self.instants]
-        with self._lock:
-            operations = {instant: metadata.operation for instant, metadata in self._commits.items()}
+        operations = {instant: metadata.operation for instant, metadata in self._commits.all().items()}
         return pa.table(
             [
                 _strings([instant.requested for instant in instants]),

@@ -66,18 +66,29 @@ class TimelineWriter:
         requested = Instant(instant, self._named(action), State.REQUESTED, None, "", "")
         return self._create(requested, payload, lasting=bool(payload))
 
-    def transition_inflight(self, action: str, instant: str, payload: bytes = b"") -> Instant:
+    def transition_inflight(
+        self, action: str, instant: str, payload: bytes = b"", *, just_seen: bool = False
+    ) -> Instant:
         """Create the inflight file of a requested action, or of a savepoint, which has no requested file.
+
+        Args:
+            action: as the requested file names it.
+            instant: requested time.
+            payload: of the file.
+            just_seen: the caller has just created the requested file, or seen it under the table's lock: a store is not
+                asked for it.
 
         Raises:
             TimelineError: it was not requested, or has begun already.
         """
         action = self._named(action)
-        if action != SAVEPOINT:
+        if action != SAVEPOINT and (self._storage.is_local or not just_seen):
             self._must_exist(action, instant, State.REQUESTED)
         return self._create(Instant(instant, action, State.INFLIGHT, None, "", ""), payload)
 
-    def complete(self, action: str, instant: str, payload: bytes, completion: str | None = None) -> Instant:
+    def complete(
+        self, action: str, instant: str, payload: bytes, completion: str | None = None, *, just_seen: bool = False
+    ) -> Instant:
         """Create the completed file of an inflight action, the atomic step that makes it visible.
 
         Args:
@@ -85,6 +96,7 @@ class TimelineWriter:
             instant: requested time.
             payload: the outcome.
             completion: completion time, which layout 2 wants and layout 1 does not keep.
+            just_seen: the caller has just seen the inflight file under the table's lock: a store is not asked for it.
 
         Raises:
             TimelineError: it is not inflight (never begun, or rolled back by another writer meanwhile), or is complete.
@@ -93,7 +105,8 @@ class TimelineWriter:
         action = self._named(action)
         if self.layout == 2 and (completion is None or completion <= instant):
             raise InvalidOptionError(f"completion time {completion!r} is not after the requested time", instant=instant)
-        self._must_exist(action, instant, State.INFLIGHT)
+        if self._storage.is_local or not just_seen:
+            self._must_exist(action, instant, State.INFLIGHT)
         completed = completion if self.layout == 2 else None
         return self._create(Instant(instant, comparable_action(action), State.COMPLETED, completed, "", ""), payload)
 

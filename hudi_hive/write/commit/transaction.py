@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import (
+    CommitOutcomeUnknownError,
     HudiHiveError,
     InstantNotFoundError,
     PathNotFoundError,
@@ -55,7 +56,7 @@ from hudi_hive.write.coordination import (
     table_lock,
     touched_groups,
 )
-from hudi_hive.write.files import from_ipc, index_changes, remove_markers, remove_unclaimed, write_stats
+from hudi_hive.write.files import from_ipc, index_changes, made_markers, remove_markers, remove_unclaimed, write_stats
 from hudi_hive.write.options import IndexType, WriteConfig
 from hudi_hive.write.rollback import remove_late_files, rollback, rollback_failed_writes
 from hudi_hive.write.schema import SCHEMA_KEY, next_versions, persist, with_version
@@ -81,10 +82,13 @@ class WriteTransaction:
     Attributes:
         client: the table as it was when the write began: what its rows are looked up in.
         instant: requested time of the write.
+        behind: the table behind the commit, on a store where that is known without reading it; None otherwise.
+        recent: the client was read right before: on a store the write may begin with it as it is. Set before the block.
     """
 
     client: MetaClient
     instant: str
+    behind: MetaClient | None
 
     def __init__(
         self,
@@ -100,6 +104,9 @@ class WriteTransaction:
     ) -> None:
         self.client = client
         self.instant = ""
+        self.behind = None
+        self.recent = False
+        self._unknown = False
         self._prepared: Timeline | None = None
         self._process = 0
         self._config = config
@@ -154,9 +161,12 @@ class WriteTransaction:
             TimelineError: the timeline cannot be read or written.
         """
         self._prepared = self.client.timeline  # what the rows were prepared for
-        rollback_failed_writes(self.context())
+        undone = rollback_failed_writes(self.context(), recent=self.recent and not self._local)
+        to_announce = self._lock.to_announce
+        if undone or to_announce is self._lock or self.client.timeline.pending():
+            self.recent = False
         try:
-            with self._lock:
+            with to_announce:
                 self._announce()
         except BaseException:
             self.abort()  # takes the lock itself
@@ -164,7 +174,8 @@ class WriteTransaction:
 
     def _announce(self) -> None:
         """Draw the instant, begin to beat and make the write inflight, under the lock."""
-        self.client = self.client.reload()
+        if self._local or not self.recent:
+            self.client = self.client.reload()
         MetadataWriter.check(self.client, self._config.options)
         if self._precondition is not None:
             self._precondition(self.client)
@@ -177,7 +188,7 @@ class WriteTransaction:
                 if attempt + 1 == _DRAWS:
                     raise
                 self.client = self.client.reload()
-        self._begun = self._writer.transition_inflight(self._action, self.instant)
+        self._begun = self._writer.transition_inflight(self._action, self.instant, just_seen=True)
 
     def _claim(self) -> None:
         """Make the instant this write's: its heartbeat first, which shows that the request is not a dead writer's."""
@@ -232,13 +243,15 @@ class WriteTransaction:
             WriteConflictError: another writer changed the same file groups and completed first.
             LockError, HeartbeatLostError: others may think that this writer is dead.
             MetadataTableError: the metadata table cannot be written.
+            CommitOutcomeUnknownError: a store did not answer when the completed file was to be created; the write is
+                left as it is.
         """
         assert self._begun is not None
         self._refuse_fork()
         config = self.client.config
-        storage = self.client.storage
         paths = _paths(statuses)
-        remove_unclaimed(storage, self.instant, paths)
+        if not self._knows_markers:
+            remove_unclaimed(self.client.storage, self.instant, paths)
         avro = json.loads(schema)
         metadata = self._metadata(statuses, replaced or {}, {**(extra or {}), SCHEMA_KEY: schema})
         payload = encode_commit(metadata, config.layout)
@@ -258,17 +271,30 @@ class WriteTransaction:
                 table = MetadataWriter.open(now, self._config.options, self._executor)
                 if table is not None:
                     changes = metadata_changes(statuses, replaced or {})
-                    table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
+                    table.apply(self.instant, self._action, changes, schema=avro, versions=versions, current=True)
                 completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
                 if versions:
                     persist(now, self.instant, completion, versions)
                 lock.verify()
-                after.complete(self._writer, self._action, payload, completion)
+                done = after.complete(self._writer, self._action, payload, completion, just_seen=True)
+                self.behind = _behind(now, table, done, payload)
+        except CommitOutcomeUnknownError:
+            self._unknown = True
+            raise
         finally:
             if after.done is not None:
                 self._tidy(after)
         assert after.done is not None
         return after.done
+
+    @property
+    def _local(self) -> bool:
+        return self.client.storage.is_local
+
+    @property
+    def _knows_markers(self) -> bool:
+        """Whether all files of the write were written by threads of this process, none of which has tried again."""
+        return not self._local and isinstance(self._executor, LocalExecutor)
 
     def _metadata(
         self, statuses: pa.Table, replaced: Mapping[str, Sequence[str]], extra: Mapping[str, str]
@@ -319,8 +345,9 @@ class WriteTransaction:
         if not self._config.metadata.record_index:
             refuse_new_index(now, self.client, self.instant)
         assert self._heartbeat is not None
-        if not (operation.alone and now.storage.is_local):  # under a folder's lock the timeline shows what others did
-            self._heartbeat.verify()
+        # Under a lock that all writers take the timeline shows what others did.
+        if not (operation.alone and now.storage.is_local):
+            self._heartbeat.verify(look=not operation.alone)
 
     def _refuse_fork(self) -> None:
         if self._process != os.getpid():
@@ -337,6 +364,10 @@ class WriteTransaction:
         A forked child leaves the write alone, for it is the parent's.
         """
         if self.completed is not None or (self._begun is not None and self._process != os.getpid()):
+            return
+        if self._unknown:
+            if self._heartbeat is not None:
+                self._heartbeat.abandon()  # others wait for its end before they look at the write
             return
         begun, self._begun = self._begun, None
         try:
@@ -368,13 +399,36 @@ class WriteTransaction:
 
     def _tidy(self, after: AfterCommit) -> None:
         """What the commit leaves behind; the write stands whether this succeeds or not."""
+        storage = self.client.storage
+        if self._knows_markers and not storage.has_folders:
+            heartbeat, self._heartbeat = self._heartbeat, None
+            beats = [] if heartbeat is None else [heartbeat.abandon()]
+            after.attempt(MARKERS, lambda: storage.delete_files([*beats, *made_markers(storage, self.instant)]))
+            return
         after.attempt(HEARTBEAT, self._stop_beating)
-        after.attempt(MARKERS, lambda: remove_markers(self.client.storage, self.instant))
+        after.attempt(MARKERS, lambda: remove_markers(storage, self.instant))
 
     def _stop_beating(self) -> None:
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat is not None:
             heartbeat.stop()
+
+
+def _behind(now: MetaClient, table: MetadataWriter | None, done: Instant, payload: bytes) -> MetaClient | None:
+    """The table behind a commit, as far as what was read under its lock tells it.
+
+    Args:
+        now: the table as it was read under the lock.
+        table: the writer of its metadata table.
+        done: the completed instant.
+        payload: bytes of its file.
+    """
+    if table is None and now.config.metadata_partitions:
+        return None  # the metadata table was deleted, and the properties say so
+    client = now if table is None else table.client
+    if now.storage.is_local or now.config.layout == 1:  # layout 1 knows completion by the time of the file
+        return None
+    return client.at(client.timeline.with_completed(done, payload))
 
 
 def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:

@@ -35,7 +35,7 @@ from hudi_hive.write.coordination.heartbeat import (
     remove_heartbeat,
     silent_instants,
 )
-from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, TableLock, table_lock
+from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, StoreLock, TableLock, table_lock
 
 __all__ = [
     "BASE",
@@ -54,6 +54,7 @@ __all__ = [
     "LocalExecutor",
     "LockProvider",
     "MetastoreLockFactory",
+    "StoreLock",
     "TableLock",
     "TaskExecutor",
     "WriterHeartbeat",

@@ -15,7 +15,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar, cast
 
-from hudi_hive.errors import HudiHiveError, WriteError
+from hudi_hive.errors import (
+    CommitOutcomeUnknownError,
+    HudiHiveError,
+    StoreThrottledError,
+    StoreUnreachableError,
+    WriteError,
+)
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.core import TimelineWriter
 
@@ -31,6 +37,9 @@ SERVICES: Final = "services"
 SYNC: Final = "sync"
 REFRESH: Final = "refresh"
 CALLBACK: Final = "on_commit"
+
+_UNANSWERED: Final = (StoreThrottledError, StoreUnreachableError)
+"""Errors at the deadline of a request, one of whose tries may have been carried out."""
 
 
 class Report(Protocol):
@@ -71,20 +80,50 @@ class AfterCommit:
         self.done = done
         self.failed = {}
 
-    def complete(self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None) -> Instant:
+    def complete(
+        self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None, *, just_seen: bool = False
+    ) -> Instant:
         """Create the completed file, which is the commit; later errors do not fail the write.
+
+        Args:
+            writer: of the timeline.
+            action, payload, completion, just_seen: as of its ``complete``.
 
         Raises:
             TimelineError, StorageError: the file was not created.
+            CommitOutcomeUnknownError: a store did not answer, and may have created the file or be about to.
         """
         try:
-            self.done = writer.complete(action, self._instant, payload, completion)
+            self.done = writer.complete(action, self._instant, payload, completion, just_seen=just_seen)
+        except _UNANSWERED as error:
+            self.done = self._look(writer, action, payload, completion, error)
+            self.add(COMMIT, error)
         except BaseException as error:
             self.done = writer.completed_with(action, self._instant, payload, completion)
             if self.done is None:
                 raise
             self.add(COMMIT, error)
         return self.done
+
+    def _look(
+        self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None, error: HudiHiveError
+    ) -> Instant:
+        """The completed instant, if a request that was not answered has created it."""
+        completed = None
+        try:
+            completed = writer.completed_with(action, self._instant, payload, completion)
+        except HudiHiveError as again:
+            error.add_note(f"the timeline cannot be looked at either: {again.message}")
+        if completed is not None:
+            return completed
+        raise CommitOutcomeUnknownError(
+            "it is not known whether the commit is complete: the store did not answer in time",
+            path=self._path,
+            instant=self._instant,
+            remedy="list the timeline when the store answers again (`hudi-hive inspect`): if the instant is complete, "
+            "the write is done and is not to be repeated; if it is pending or gone, write again: the next write rolls "
+            "it back",
+        ) from error
 
     def attempt(self, step: str, run: Callable[[], _T]) -> _T | None:
         """Run a step; a failure returns None and is recorded in :attr:`failed`."""

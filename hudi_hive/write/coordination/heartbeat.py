@@ -132,13 +132,16 @@ class WriterHeartbeat:
     def _silent(self) -> bool:
         return self._clock() * 1000 - self._last_ms > self._silence_ms
 
-    def verify(self) -> None:
+    def verify(self, *, look: bool = True) -> None:
         """Verify that no beat was late, under the lock before the write is completed.
+
+        Args:
+            look: whether the file is there, too.
 
         Raises:
             HeartbeatLostError: others may have taken it for dead.
         """
-        if self._silent() or not self._storage.exists(self._path):
+        if self._silent() or (look and not self._storage.exists(self._path)):
             raise HeartbeatLostError(
                 f"no heartbeat for more than {self._silence_ms} ms",
                 path=self._storage.uri(self._path),
@@ -151,11 +154,20 @@ class WriterHeartbeat:
         """Stop the heartbeat and remove its file; does nothing in a forked child."""
         if self._process != os.getpid():
             return
+        self.abandon()
+        self._storage.delete(self._path)
+
+    def abandon(self) -> str:
+        """Stop the heartbeat and leave its file: others take the write for dead when they have waited long enough.
+
+        Returns:
+            Path of the file.
+        """
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._storage.delete(self._path)
+        return self._path
 
     def __enter__(self) -> Self:
         self.start()

@@ -6,6 +6,7 @@ from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partitio
 from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteContext
 from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
+    made_markers,
     marked_files,
     marked_instants,
     marker_folder,
@@ -55,6 +56,7 @@ __all__ = [
     "index_changes",
     "joined",
     "locate_inserts",
+    "made_markers",
     "marked_files",
     "marked_instants",
     "marker_folder",

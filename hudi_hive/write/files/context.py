@@ -138,7 +138,8 @@ class WriteContext:
         """
         path = self.path(partition, name)
         create_marker(self.storage, self.instant, partition, name, self.marker_kind(name, merges=merges))
-        ensure_partition(self.storage, partition, self.instant)
+        if self.storage.is_local or not merges:  # what is merged is in a partition that is there
+            ensure_partition(self.storage, partition, self.instant)
         return path
 
     def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
@@ -168,7 +169,7 @@ class WriteContext:
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
     """Write the partition metafile of a partition that has none (docs/format.md#partition-metafile)."""
     path = f"{partition}/{PARTITION_METAFILE}" if partition else PARTITION_METAFILE
-    if storage.exists(path):
+    if storage.is_local and storage.exists(path):  # a store refuses to create it again, with one request
         return
     depth = len(partition.split("/")) if partition else 0
     data = format_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import posixpath
+import threading
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -25,6 +26,9 @@ _log = logging.getLogger(__name__)
 _TEMP: Final = ".hoodie/.temp"
 _STAGING: Final = "mutation-"
 _MARKER: Final = ".marker."
+_made_here: Final[dict[tuple[str, str], list[str]]] = {}
+"""Markers on stores that this process has made, by table and instant."""
+_guard: Final = threading.Lock()
 
 
 class MarkerKind(StrEnum):
@@ -59,6 +63,9 @@ def create_marker(storage: Storage, instant: str, partition: str, name: str, kin
         kind: what happens to it.
     """
     path = posixpath.join(marker_folder(instant), partition, f"{name}{_MARKER}{kind.value}")
+    if not storage.is_local:
+        with _guard:
+            _made_here.setdefault((storage.uri(), instant), []).append(path)
     storage.write_bytes(path, b"")
 
 
@@ -114,8 +121,15 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
     return removed
 
 
+def made_markers(storage: Storage, instant: str) -> list[str]:
+    """Paths of the markers on a store that this process has made for a write, which is at its end."""
+    with _guard:
+        return _made_here.pop((storage.uri(), instant), [])
+
+
 def remove_markers(storage: Storage, instant: str) -> None:
     """Delete an instant's markers, if there are any."""
+    made_markers(storage, instant)
     storage.delete_tree(marker_folder(instant))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from hudi_hive.errors import InstantNotFoundError, WriteConflictError, WriteErro
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options import services as declared
+from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import check_data_files
 from hudi_hive.timeline import Instant, State
@@ -125,7 +127,7 @@ def rollback(
             quietly(HEARTBEAT, requested, heartbeat.stop)
 
 
-def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
+def rollback_failed_writes(context: ServiceContext, *, recent: bool = False) -> list[RollbackMetadata]:
     """Complete interrupted rollbacks, then roll back the writes of dead writers, newest first.
 
     A writer is dead that has no heartbeat, a silent one, or that of a process which has ended. Unlike Hudi, ``EAGER``
@@ -135,11 +137,14 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
 
     Args:
         context: the table; its lock must not be held.
+        recent: the context's table was read right before: it is not read again where nothing is pending.
 
     Raises:
         WriteError: a restore has not ended.
     """
-    marked, beating = marked_instants(context.client.storage), beating_instants(context.client.storage)
+    marked, beating = _leftovers(context.client.storage)
+    if recent and not marked and not beating and not context.client.timeline.pending():
+        return []
     context = context.reload()  # behind the listings: whose markers were there is on the timeline, if it goes on
     refuse_pending_restore(context.client)
     done = []
@@ -153,6 +158,15 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
         with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
             done.append(rollback(context, requested, dead=True, pending=True))
     return done
+
+
+def _leftovers(storage: Storage) -> tuple[list[str], list[str]]:
+    """Instants with markers, and instants with a heartbeat; a store is asked for both at the same time."""
+    if storage.is_local:
+        return marked_instants(storage), beating_instants(storage)
+    with ThreadPoolExecutor(1, thread_name_prefix="hudi-list") as pool:
+        beating = pool.submit(beating_instants, storage)
+        return marked_instants(storage), beating.result()
 
 
 def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:

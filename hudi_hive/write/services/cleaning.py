@@ -112,6 +112,12 @@ def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -
         return now.writer.create_requested(CLEAN, time_, payload)
 
 
+def keeps_all(context: ServiceContext) -> bool:
+    """Whether the timeline alone says that there is nothing to clean."""
+    policy = CleanPolicy.of(context.options)
+    return policy.policy != BY_VERSIONS and earliest_retained(context.client, policy) is None
+
+
 def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
     """Execute a clean: delete the files of its plan, update the metadata table, and complete.
 

@@ -6,7 +6,7 @@ The commit stands whatever becomes of them: what fails is reported and logged, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hudi_hive.errors import HudiHiveError
@@ -19,6 +19,7 @@ from hudi_hive.write.coordination import log_failure, reported
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.cleaning import keeps_all
 from hudi_hive.write.services.compaction import compaction_is_due
 from hudi_hive.write.services.table_services import TableServices
 
@@ -32,20 +33,25 @@ class InlineReport:
         cleaned: what the clean did, None if nothing.
         archived: what the archival did, None if it did not run.
         failed: service to why it failed.
+        unchanged: the table was known when the services began, and they have changed nothing.
     """
 
     done: dict[str, list[str]] = field(default_factory=dict)
     cleaned: CleanMetadata | None = None
     archived: ArchiveReport | None = None
     failed: dict[str, HudiHiveError] = field(default_factory=dict)
+    unchanged: bool = False
 
 
-def run_inline_services(context: ServiceContext, config: WriteConfig | None = None) -> InlineReport:
+def run_inline_services(
+    context: ServiceContext, config: WriteConfig | None = None, *, behind: MetaClient | None = None
+) -> InlineReport:
     """Run the table services that are due after a commit.
 
     Args:
         context: the table; its lock must not be held.
         config: the write's configuration; that of the context's options without it.
+        behind: the table behind the commit, if it is known; it is read otherwise.
     """
     config = config if config is not None else WriteConfig.of(context.options, context.client.config)
     report = InlineReport()
@@ -55,7 +61,10 @@ def run_inline_services(context: ServiceContext, config: WriteConfig | None = No
         ("compaction", _compaction),
         ("clustering", _clustering),
     ):
-        _attempt(name, report, context, partial(service, config=config, report=report))
+        now = None if behind is None else replace(context, client=behind)
+        if not _attempt(name, report, context, partial(service, config=config, report=report), now):
+            behind = None
+    report.unchanged = behind is not None
     return report
 
 
@@ -64,10 +73,13 @@ def _attempt(
     report: InlineReport,
     context: ServiceContext,
     service: Callable[[ServiceContext], list[str]],
-) -> None:
+    now: ServiceContext | None,
+) -> bool:
+    """Run a service on the table as it is now; whether the table is certainly as it was."""
     try:
-        done = service(context.reload())
+        done = service(now if now is not None else context.reload())
     except Exception as error:
+        done = [name]
         report.failed[name] = reported(error, context.client.base_path)
         log_failure(name, None, report.failed[name])
     else:
@@ -76,6 +88,8 @@ def _attempt(
     for step, why in context.failed.items():
         report.failed.setdefault(f"{name}: {step}", why)
     context.failed.clear()
+    archived = report.archived is not None and bool(report.archived.archived)
+    return not done and not archived
 
 
 def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
@@ -84,6 +98,9 @@ def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -
     timeline = context.client.timeline
     if not timeline.pending({CLEAN}) and _writes_since(timeline, {CLEAN}) < config.clean.trigger_commits:
         return []
+    # On a store the lock is a file, which is not made where the timeline says that all is kept.
+    if not context.client.storage.is_local and not timeline.pending({CLEAN}) and keeps_all(context):
+        return []
     report.cleaned = TableServices(context).clean()
     return [] if report.cleaned is None else [report.cleaned.instant.requested]
 
@@ -91,6 +108,9 @@ def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -
 def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
     settings = config.archive
     if not settings.automatic:
+        return []
+    writes = len(context.client.timeline.write_instants())
+    if not context.client.storage.is_local and writes <= settings.max_commits:
         return []
     report.archived = archive_instants(context, settings)
     return []

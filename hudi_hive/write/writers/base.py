@@ -77,10 +77,16 @@ class TableCommitter:
         self.config = config
         self.executor: TaskExecutor = executor if executor is not None else LocalExecutor()
         self._lock = lock
+        self._behind: MetaClient | None = None
         self._extra = {**config.commit_metadata, **(extra or {})}
         _refuse_unwritable(client)
         if config.rows.schema_on_read is False:
             refuse_without_ids(client)
+
+    @property
+    def behind(self) -> MetaClient | None:
+        """The table behind the last commit and its services, on a store where that is known without reading it."""
+        return self._behind
 
     def transaction(
         self,
@@ -88,18 +94,19 @@ class TableCommitter:
         *,
         config: WriteConfig | None = None,
         precondition: Callable[[MetaClient], None] | None = None,
+        recent: bool = False,
     ) -> WriteTransaction:
         """Make the transaction of a write, which has not begun.
 
         Args:
             action: action of its instant; commit or delta commit, by the table's type, without it.
             config: the write's configuration; the writer's without it.
-            precondition: as of :class:`~hudi_hive.write.commit.WriteTransaction`.
+            precondition, recent: as of :class:`~hudi_hive.write.commit.WriteTransaction`.
         """
         config = config if config is not None else self.config
         if action is None:
             action = DELTA_COMMIT if self.client.config.is_merge_on_read else COMMIT
-        return WriteTransaction(
+        transaction = WriteTransaction(
             self.client,
             config,
             action=action,
@@ -108,6 +115,8 @@ class TableCommitter:
             lock=self._lock,
             precondition=precondition,
         )
+        transaction.recent = recent
+        return transaction
 
     def write_context(
         self, transaction: WriteTransaction, records: KeyedRecords, merged: Iterable[TargetSlice] = ()
@@ -155,6 +164,7 @@ class TableCommitter:
         with transaction.standing():
             transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra, overwrites=overwrites)
         assert transaction.completed is not None
+        self._behind = transaction.behind
         return replace(counted, instant=transaction.completed, failed=dict(transaction.failed))
 
     def run_services(self) -> InlineReport:
@@ -165,7 +175,11 @@ class TableCommitter:
         client = self.client.with_listing(MetadataListing())
         lock = self._lock if self._lock is not None else table_lock(self.config.options, client.storage)
         context = ServiceContext(client, self.config.options, self.executor, lock=lambda: lock)
-        return run_inline_services(context, self.config)
+        behind = None if self._behind is None else self._behind.with_listing(client.listing)
+        report = run_inline_services(context, self.config, behind=behind)
+        if not report.unchanged:
+            self._behind = None
+        return report
 
     def with_services(self, report: WriteReport) -> WriteReport:
         """Run the table services that are due behind a commit, and add to its report what they did."""

@@ -6,7 +6,8 @@ written by a task. The same parts make up the writers of engines, which shuffle 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import REPLACE_COMMIT
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, RECORD_KEY, RECORD_LOCATIONS, FileGroupId
 from hudi_hive.write.index import open_index
@@ -67,10 +69,18 @@ class LocalWriter(Writer[pa.Table]):
         names: list[str] = rows.column_names
         return names
 
+    @contextmanager
+    def _transaction(self, precondition: Callable[[MetaClient], None] | None = None) -> Iterator[WriteTransaction]:
+        """A transaction on the table as it was just read, whose base files are read once."""
+        transaction = self.transaction(precondition=precondition, recent=True)
+        with self.client.storage.small_files.cached(), transaction:
+            yield transaction
+
     def _insert(self, rows: pa.Table) -> WriteReport:
         records = prepare_records(self.client, self.config, rows)
         partitions = records.partitions()
-        with self.transaction(precondition=partial(self.refuse_nested, partitions=partitions)) as transaction:
+        precondition = partial(self.refuse_nested, partitions=partitions)
+        with self._transaction(precondition=precondition) as transaction:
             client = transaction.client
             records = records.at(transaction.instant)
             if self.config.operation is Operation.BULK_INSERT:
@@ -94,7 +104,7 @@ class LocalWriter(Writer[pa.Table]):
         records = prepare_records(self.client, self.config, rows)
         partitions = records.partitions()
         precondition = partial(self.refuse_nested, partitions=partitions)
-        with self.transaction(REPLACE_COMMIT, precondition=precondition) as transaction:
+        with self.transaction(REPLACE_COMMIT, precondition=precondition, recent=True) as transaction:
             client = transaction.client
             records = records.at(transaction.instant)
             context = self.write_context(transaction, records)
@@ -108,7 +118,7 @@ class LocalWriter(Writer[pa.Table]):
 
     def _delete(self, rows: pa.Table) -> WriteReport:
         records = prepare_deletes(self.client, self.config, rows)
-        with self.transaction() as transaction:
+        with self._transaction() as transaction:
             client = transaction.client
             records = records.at(transaction.instant)
             context = self.write_context(transaction, records)

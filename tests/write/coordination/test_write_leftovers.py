@@ -189,10 +189,10 @@ def test_a_write_that_cannot_begin_is_undone(tmp_path: Path, monkeypatch: pytest
 def _letting(original: Callable[..., Any], refused: str) -> Callable[..., Any]:
     """A transition that fails for one action and works for all others."""
 
-    def transition(self: TimelineWriter, action: str, *arguments: Any) -> Any:
+    def transition(self: TimelineWriter, action: str, *arguments: Any, **options: Any) -> Any:
         if action == refused:
             raise StorageError("injected")
-        return original(self, action, *arguments)
+        return original(self, action, *arguments, **options)
 
     return transition
 

@@ -15,6 +15,7 @@ from hudi_hive.write.coordination.locks.owner import Owner
 from hudi_hive.write.coordination.locks.process_lock import InProcessLock
 from hudi_hive.write.coordination.locks.providers import MetastoreLockFactory, table_lock
 from hudi_hive.write.coordination.locks.storage_lock import StorageLock
+from hudi_hive.write.coordination.locks.store_lock import StoreLock
 from hudi_hive.write.coordination.locks.table_lock import TableLock
 from hudi_hive.write.coordination.locks.zookeeper_lock import ZookeeperLock, ZookeeperSettings
 
@@ -27,6 +28,7 @@ __all__ = [
     "MetastoreLockFactory",
     "Owner",
     "StorageLock",
+    "StoreLock",
     "TableFolderLock",
     "TableLock",
     "ZookeeperLock",

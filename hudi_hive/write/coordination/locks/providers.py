@@ -2,7 +2,7 @@
 
 Providers bear the names of Hudi's classes and keep their locks where Hudi keeps them, so that real Hudi's writers and
 ours exclude each other. On a local disk our own processes exclude each other beyond that, whatever is configured: they
-lock the folder ``.hoodie`` too.
+lock the folder ``.hoodie`` too. On a store they do where no provider reaches other processes: by a file of their own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hudi_hive.write.coordination.locks.folder_lock import TableFolderLock
 from hudi_hive.write.coordination.locks.lock_provider import LockProvider
 from hudi_hive.write.coordination.locks.process_lock import InProcessLock
 from hudi_hive.write.coordination.locks.storage_lock import StorageLock
+from hudi_hive.write.coordination.locks.store_lock import StoreLock
 from hudi_hive.write.coordination.locks.table_lock import TableLock
 from hudi_hive.write.coordination.locks.zookeeper_lock import ZookeeperLock, ZookeeperSettings
 from hudi_hive.write.coordination.store_checks import check_store
@@ -83,7 +84,7 @@ def table_lock(
     metastore: MetastoreLockFactory | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableLock:
-    """Make the lock of a table: that of Hudi's options, and on a local disk the folder lock.
+    """Make the lock of a table: that of Hudi's options; on a local disk the folder lock, on a store its own, too.
 
     Args:
         options: write options, ``hoodie.write.lock.*`` among them; see ``docs/options.md``.
@@ -101,6 +102,8 @@ def table_lock(
     name = lock_options.LOCK_PROVIDER.of(texts)
     make = _in_process if name is None else _PROVIDERS[name.rpartition(".")[2]]
     provider, folder = make(_Request(texts, storage, metastore, sleep)), TableFolderLock.of(storage)
+    # Other providers keep writers of all machines apart by themselves.
+    store = StoreLock.of(storage) if isinstance(provider, InProcessLock) else None
     wait_ms = lock_options.LOCK_WAIT.of(texts)
     if isinstance(provider, DynamoDbLock) and wait_ms:
         wait_ms += provider.settings.lease_ms  # as AWS's client, which waits for the end of the holder's lease too
@@ -112,6 +115,7 @@ def table_lock(
         try_ms=wait_ms,
         sleep=sleep,
         folder=folder,
+        store=store,
     )
 
 

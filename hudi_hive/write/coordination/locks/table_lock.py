@@ -25,6 +25,7 @@ class TableLock:
         try_ms: milliseconds that each try waits for the lock; with 0 a try is a look.
         sleep: waits a number of seconds.
         folder: the lock of the table's folder, which is taken behind the other and given back before it.
+        store: the lock of a table on a store, in place of ``folder``; to announce an instant it is not needed.
     """
 
     def __init__(
@@ -37,9 +38,13 @@ class TableLock:
         try_ms: int = 0,
         sleep: Callable[[float], None] = time.sleep,
         folder: LockProvider | None = None,
+        store: LockProvider | None = None,
     ) -> None:
         self._provider = provider
-        self._folder = folder
+        self._folder = folder if folder is not None else store
+        self._to_announce = (
+            self if store is None else TableLock(provider, name, retries=retries, wait_ms=wait_ms, try_ms=try_ms)
+        )
         self._name = name
         # While one waits the lock is looked at again and again, so that waiting in a try and between two are one thing.
         self._patience_ms = float(retries * wait_ms + (retries + 1) * try_ms)
@@ -50,6 +55,15 @@ class TableLock:
     def provider(self) -> LockProvider:
         """The provider of the lock."""
         return self._provider
+
+    @property
+    def to_announce(self) -> TableLock:
+        """The lock that is held while an instant is announced: this one, but on a store that of the process.
+
+        A file that exactly one creates, the heartbeat, makes the instant one writer's there; what completed meanwhile
+        is judged when the write completes.
+        """
+        return self._to_announce
 
     def acquire(self) -> None:
         """Wait until the lock is free and take it.
