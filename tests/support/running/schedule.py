@@ -30,6 +30,11 @@ _TOGETHER: Final = {
         "integration/schema/",
         "integration/write/",
     ),
+    "an S3 server": (
+        "integration/locks/test_store_locks.py",
+        "integration/storage/test_",
+        "integration/sync/test_sync_glue_moto.py",
+    ),
     "metastores of the releases": (
         "integration/mutation/",
         "integration/metastore/test_metastore_versions.py",
