@@ -82,7 +82,7 @@ def test_requests_of_writes(s3: S3Server, s3_proxy: StoreProxy) -> None:
     table.upsert(rows(0), NO_METADATA)
     with s3_proxy.recording() as plain:
         table.upsert(rows(1), NO_METADATA)
-    assert len(plain) <= 26, plain
+    assert len(plain) <= 25, plain
     table.upsert(rows(2))
     with s3_proxy.recording() as updated:
         table.upsert(rows(3))
