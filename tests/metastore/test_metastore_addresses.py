@@ -203,7 +203,7 @@ def test_addresses(addresses, expected):
 
 
 @pytest.mark.parametrize(
-    "addresses", ["", [], "http://h:1", "thrift://", "thrift://h:x", "thrift://h:99999", "thrift://u@h:1"]
+    "addresses", ["", [], "ftp://h:1", "thrift://", "thrift://h:x", "thrift://h:99999", "thrift://u@h:1"]
 )
 def test_addresses_refused(addresses):
     with pytest.raises(InvalidOptionError):

@@ -20,7 +20,16 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import DIRECTORY_SCHEMA, Function1, Jvm, packed, packed_files, relations, scala_items
+from hudi_hive.spark.bridge import (
+    DIRECTORY_SCHEMA,
+    Function1,
+    Jvm,
+    packed,
+    packed_files,
+    relations,
+    scala_items,
+    store_options,
+)
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.scan import TableSnapshot, file_index, location_of, merging, scanned
 from hudi_hive.spark.session import reader
@@ -143,14 +152,16 @@ def test_files_and_commits_of_a_pull_are_of_one_moment(spark, tmp_path, monkeypa
 
 
 def test_storage_options_that_a_thread_plans_with_stay_as_they_are(spark):
-    before = reader._environment(spark).storage_options
+    session, location = spark._jsparkSession, "s3a://lake/t"
+    before = store_options(session, location)
     unchanged = dict(before)
     try:
         hudi_spark.enable(spark, storage_options={"region": "elsewhere"})
         assert before == unchanged
-        assert reader._environment(spark).storage_options == {"region": "elsewhere"}
+        assert store_options(session, location)["region"] == "elsewhere"
     finally:
-        hudi_spark.enable(spark, storage_options=unchanged)
+        hudi_spark.enable(spark, storage_options={})
+    assert store_options(session, location) == unchanged
 
 
 UNPINNED = """

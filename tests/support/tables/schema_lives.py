@@ -318,7 +318,7 @@ class Life:
     def die(self) -> None:
         """A writer, or a change of columns, dies before it is complete."""
 
-        def killed(*_: object) -> None:
+        def killed(*_: object, **__: object) -> None:
             raise Killed
 
         change = self.inventor.change(self.state.columns)

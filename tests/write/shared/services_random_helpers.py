@@ -182,7 +182,7 @@ class Life:
             self.past = [(instant, model) for instant, model in self.past if instant <= time]
 
     def die(self, number: int) -> None:
-        def killed(*_: object) -> None:
+        def killed(*_: object, **__: object) -> None:
             raise Killed
 
         with pytest.MonkeyPatch.context() as patch, pytest.raises((Killed, HudiHiveError)):
