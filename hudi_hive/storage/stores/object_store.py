@@ -184,10 +184,6 @@ class ObjectStore:
     def _ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         key = self._key(path)
         starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
-        if len(ranges) == 1:
-            return [
-                self._run(path, lambda _: bytes(obstore.get_range(self._client, key, start=starts[0], end=ends[0])))
-            ]
         return self._run(
             path,
             lambda _: [
@@ -289,9 +285,8 @@ class ObjectStore:
 
     def delete_tree(self, path: str) -> None:
         """Delete all files whose names begin with a folder."""
-        key = self._key(path)
         names = self.list_folder(path, recursive=True).column("path").to_pylist()
-        self._run(path, lambda _: obstore.delete(self._client, [f"{key}/{name}" for name in names]))
+        self.delete_files([f"{path}/{name}" for name in names])
 
     def move(self, source: str, target: str) -> None:
         """Copy a file inside the bucket and delete the source."""

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,17 @@ def need_program(patterns: Sequence[str], packages: Sequence[str]) -> Path:
     """
     found = _find(patterns)
     if found is None:
-        with Path(tempfile.gettempdir(), f"hudi-hive-apt-{os.getuid()}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # of several workers one installs
+        with installing_alone():
             found = _find(patterns) or _install(patterns, packages)
     return found
+
+
+@contextmanager
+def installing_alone() -> Iterator[None]:
+    """Hold back other processes of the tests that install packages: apt refuses a second one."""
+    with Path(tempfile.gettempdir(), f"hudi-hive-apt-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _find(patterns: Sequence[str]) -> Path | None:

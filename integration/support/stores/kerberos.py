@@ -6,13 +6,11 @@ Debian); elsewhere ``why_not`` has the reason for which tests are left out.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +20,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from integration.support.metastores import Artifact, ReleasedMetastore, write_properties
+from integration.support.stores.debian import installing_alone
 
 REALM: Final = "TEST.LOCAL"
 SERVICE: Final = f"hive/localhost@{REALM}"
@@ -84,9 +83,7 @@ def why_not() -> str | None:
 
 
 def _install(apt: str) -> str | None:
-    # One process at a time: apt refuses a second one.
-    with (Path(tempfile.gettempdir()) / "hudi_hive_apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with installing_alone():
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         install = [apt, "install", "--yes", "--no-install-recommends", *_PACKAGES]
         run = None

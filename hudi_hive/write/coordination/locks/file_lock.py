@@ -91,10 +91,7 @@ class FileSystemLock:
         ).encode()
 
     def _lock_text(self) -> bytes | None:
-        try:
-            return self._storage.read_bytes(self._name)
-        except PathNotFoundError:
-            return None
+        return self._read(self._name)
 
     def _take_away(self, lock_text: bytes) -> bool:
         """Delete a void lock. Only one of those who find it so may: the others would delete its successor's."""
