@@ -92,7 +92,13 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
     scheme = scheme.lower()
     if scheme in ("file", "local"):
         path = text.partition(":")[2]
-        path = unquote(_after_authority(text)[1]) if path.startswith("//") else path
+        if path.startswith("//"):
+            host, path = _after_authority(text)
+            if host not in ("", "localhost"):
+                raise InvalidOptionError(
+                    f"a local path on the host {host!r}", path=text, remedy=f"write {scheme}:///… with three slashes"
+                )
+            path = unquote(path)
         return ResolvedPath("file:", None, os.path.abspath(path).rstrip("/") or "/", "")
     by_fsspec = _is_by_fsspec(options)
     options = {
@@ -107,14 +113,25 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
         if not bucket:
             raise InvalidOptionError("the URI names no bucket", path=text, remedy=f"write {scheme}://bucket/path")
         store = object_store(kind, bucket, account if container else "", f"{scheme}://", options)
-        return ResolvedPath(
-            f"{scheme}://", store, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
-        )
+        root = f"{bucket}{_normal(below, text)}"
+        return ResolvedPath(f"{scheme}://", store, root, f"{at}{account}" if container else "")
     if scheme == "hdfs":
         authority, below = _after_authority(text)
         prefix = f"hdfs://{authority}"
-        return ResolvedPath(prefix, hdfs_store(prefix, options), below.rstrip("/"), "")
+        return ResolvedPath(prefix, hdfs_store(prefix, options), _normal(below, text), "")
     return _fsspec_store(scheme, text, options)
+
+
+def _normal(path: str, text: str) -> str:
+    """A path in a store without doubled and trailing slashes, as Hadoop has them too.
+
+    Raises:
+        InvalidOptionError: a part of it is ``.`` or ``..``.
+    """
+    parts = [part for part in path.split("/") if part]
+    if "." in parts or ".." in parts:
+        raise InvalidOptionError("the path has . or .. in it", path=text, remedy="give it without them")
+    return "".join(f"/{part}" for part in parts)
 
 
 def _after_authority(text: str) -> tuple[str, str]:

@@ -452,7 +452,7 @@ class Storage:
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete some files with as few requests as a store allows; that one is not there is not said."""
         self.counters.add("deletes")
-        with mapped_errors(self.uri(paths[0])):
+        with mapped_errors(self.uri(paths[0] if paths else "")):
             if self._store is not None:
                 self._store.delete_files([self.full_path(path) for path in paths])
         for path in paths if self._store is None else ():

@@ -77,7 +77,7 @@ def test_requests_of_writes(s3: S3Server, s3_proxy: StoreProxy) -> None:
     path, options = s3.folder(), s3.options(s3_proxy.port)
     with s3_proxy.recording() as creating:
         HudiTable.create(path, name="t", record_keys=["id"], partition_fields=["p"], storage_options=options)
-    assert len(creating) <= 5, creating
+    assert len(creating) <= 5 + 1, creating  # the first file shows whether the server minds conditions
     table = HudiTable.open(path, options)
     table.upsert(rows(0), NO_METADATA)
     with s3_proxy.recording() as plain:

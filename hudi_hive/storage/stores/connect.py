@@ -41,6 +41,10 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 """Schemes of object stores, and the kind of each."""
 
 _UPLOAD_RETRIES: Final = 30
+_LIFE_OF_KEYS: Final = timedelta(minutes=10)
+"""How long keys of a profile are used before the profile is asked again: botocore renews those that are to expire in
+less than ten to fifteen minutes, and the client asks five minutes before the end."""
+
 _object_stores: Final[dict[tuple[object, ...], ObjectStore]] = {}
 _hdfs_stores: Final[dict[tuple[object, ...], HdfsStore]] = {}
 _guard: Final = threading.Lock()
@@ -120,7 +124,8 @@ def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[st
     except (obstore.exceptions.BaseError, ValueError, TypeError) as error:
         message = redact(f"cannot make a client of the store: {error}".partition("\n")[0], secret_values(options))
         raise StorageError(message, path=f"{prefix}{bucket}") from None
-    return ObjectStore(once, patient, bucket, prefix, patience)
+    # The clouds' own endpoints create files atomically; other servers show it by the first file.
+    return ObjectStore(once, patient, bucket, prefix, patience, is_tested=endpoint is None)
 
 
 def _endpoint(options: Mapping[str, str], *variables: str) -> str | None:
@@ -137,7 +142,7 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
     region = storage.REGION.of(options) or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     config: dict[str, Any] = {
         "endpoint": endpoint,
-        "region": region or "us-east-1",
+        "region": region,
         "virtual_hosted_style_request": storage.VIRTUAL_HOSTS.of(options),
     }
     key, secret = storage.ACCESS_KEY.of(options), storage.SECRET_KEY.of(options)
@@ -151,10 +156,12 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
     elif role is not None or profile is not None or (key is None and _has_profile()):
         if (provider := _boto3_provider(options, profile, role, region)) is not None:
             config["credential_provider"] = provider
+            config["region"] = region or provider.config.get("region")
     elif key is not None:
         config |= {"access_key_id": key, "secret_access_key": secret}
         if token := storage.SESSION_TOKEN.of(options):
             config["session_token"] = token
+    config["region"] = config["region"] or "us-east-1"
     return {name: value for name, value in config.items() if value is not None}, endpoint
 
 
@@ -197,7 +204,7 @@ def _boto3_provider(options: Mapping[str, str], profile: str | None, role: str |
             f"AWS credentials cannot be had: {error}", remedy="mend the profile, or give access_key and secret_key"
         ) from None
     if role is None:
-        return Boto3CredentialProvider(session)
+        return Boto3CredentialProvider(session, ttl=_LIFE_OF_KEYS)
     arguments = {"RoleArn": role, "RoleSessionName": storage.ROLE_SESSION.of(options)}
     if external := storage.EXTERNAL_ID.of(options):
         arguments["ExternalId"] = external

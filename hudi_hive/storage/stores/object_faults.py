@@ -21,7 +21,9 @@ _CODE: Final = re.compile(r"<Code>([A-Za-z0-9]+)</Code>|\"code\"\s*:\s*\"([A-Za-
 _THROTTLED: Final = frozenset(
     {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "ServerBusy"}
 )
-_PASSING: Final = frozenset({"RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError"})
+PASSING: Final = frozenset({"RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError"})
+"""Codes of faults that may pass."""
+
 _CREDENTIALS: Final = {
     "ExpiredToken": "the session token has expired: get a new one",
     "ExpiredTokenException": "the session token has expired: get a new one",
@@ -33,6 +35,14 @@ _CREDENTIALS: Final = {
     "RequestTimeTooSkewed": "this machine's clock differs from the store's: set it",
 }
 _NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound", "FilesystemNotFound"})
+_OTHER_REGION: Final = frozenset(
+    {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+)
+_REDIRECTED: Final = "incorrectly configured region"
+_NO_FAULTS_OF_STORES: Final = ("InvalidPathError", "NotSupportedError", "UnknownConfigurationKeyError")
+"""Names of classes of ``obstore`` for what was refused before it was sent."""
+
+_LASTING: Final = frozenset({501, 505})
 _NO_CREDENTIALS: Final = re.compile(
     r"missing access key|no credentials|instance credentials|169\.254\.|metadata\.google", re.I
 )
@@ -69,6 +79,11 @@ def store_error(error: BaseException, uri: str) -> StorageError | TransientFault
     if code in _THROTTLED or status in (429, 503):
         said = f"the store answered too often that there are too many requests ({code or status})"
         return TransientFault(StoreThrottledError(said, path=uri, remedy="send fewer requests, or try again later"))
+    if code in _OTHER_REGION or _REDIRECTED in str(error):
+        said = f"the bucket is in another region, or at another address ({code or 'redirected'})"
+        return StorageError(said, path=uri, remedy="give the bucket's region, and its endpoint if it has its own")
+    if code == "InvalidObjectState":
+        return StorageError("the object is archived", path=uri, remedy="restore it to a class that can be read at once")
     if status == 401:
         return StoreCredentialsError(
             f"the store refused the credentials ({code or status})", path=uri, remedy="check them, or get new ones"
@@ -78,7 +93,9 @@ def store_error(error: BaseException, uri: str) -> StorageError | TransientFault
             f"access denied ({code or status})", path=uri, remedy="give these credentials the right to do this"
         )
     text = _first_line(error)
-    if code in _PASSING or status >= 500 or status == 408:
+    if type(error).__name__ in _NO_FAULTS_OF_STORES:
+        return StorageError(f"the store has no such name or call: {text}", path=uri)
+    if code in PASSING or (status >= 500 and status not in _LASTING) or status == 408:
         failed = f"the store failed ({code or status}): {text}"
         return TransientFault(StoreUnreachableError(failed, path=uri, remedy="try again later"))
     if status:

@@ -7,20 +7,24 @@ put whose answer was lost is then known as our own by a token among the object's
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import StorageError, StoreUnreachableError
 from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileVersion, PathKind, PathStatus
-from hudi_hive.storage.stores.object_faults import error_code, http_status, store_error
+from hudi_hive.storage.stores.object_faults import PASSING, error_code, http_status, store_error
+from hudi_hive.storage.stores.object_listing import OBJECTS, file_entries, named_objects, without_markers
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, UploadFile
-from hudi_hive.storage.stores.retry import RetryPolicy
+from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 
 if TYPE_CHECKING:
+    from obstore import GetOptions, GetResult, WritableFile
     from obstore.store import ObjectStore as Client
 
 _T = TypeVar("_T")
@@ -40,6 +44,24 @@ _TOKEN: Final = "hudihivewriter"
 """Attribute of created objects whose value only their creator knows."""
 
 _NOT_PARTIAL: Final = "non-partial response"
+_BAD_NAME: Final = "Could not parse path"
+_AZURE_FOLDER: Final = "hdi_isfolder"
+"""Attribute of the empty objects that are folders of Azure accounts with a hierarchical namespace."""
+
+_STALE: Final[Any] = {"e_tag": '"0"', "version": "1"}
+"""A version that no file has."""
+
+_RANGES: Final = 32
+"""Ranges of one file that are asked for at the same time."""
+
+
+class _Range(NamedTuple):
+    """Bytes of a file: which, where they begin, the size of the file, and the store's name of this content of it."""
+
+    data: bytes
+    start: int
+    size: int
+    e_tag: str | None
 
 
 class ObjectStore:
@@ -47,18 +69,30 @@ class ObjectStore:
 
     Args:
         client: the bucket's ``obstore`` client, which does not try again by itself.
-        upload_client: one that does, for uploads in parts.
+        patient_client: one that does, for calls of many requests: uploads in parts, long listings.
         bucket: the first part of full paths.
         prefix: what URIs of full paths begin with, such as ``s3a://``, for errors.
         retry: how long requests are tried again.
+        is_tested: the store is known to refuse a conditional put of a file that is there. Another one is put to the
+            test by the first file that is created: some servers ignore conditions.
     """
 
-    creates_atomically = True
     has_folders = False
 
-    def __init__(self, client: Client, upload_client: Client, bucket: str, prefix: str, retry: RetryPolicy) -> None:
+    def __init__(
+        self,
+        client: Client,
+        patient_client: Client,
+        bucket: str,
+        prefix: str,
+        retry: RetryPolicy,
+        *,
+        is_tested: bool = True,
+    ) -> None:
+        self.creates_atomically = True
+        self._is_tested = self._is_tested_for_versions = is_tested
         self._client = client
-        self._upload_client = upload_client
+        self._patient_client = patient_client
         self._bucket = bucket
         self._prefix = prefix
         self._retry = retry
@@ -78,6 +112,14 @@ class ObjectStore:
                 raise store_error(error, f"{self._prefix}{path}") from None
             except (obstore.exceptions.BaseError, PermissionError, TimeoutError, ConnectionError) as error:
                 raise store_error(error, f"{self._prefix}{path}") from None
+            except ValueError as error:
+                if _BAD_NAME not in str(error):
+                    raise
+                raise StorageError(
+                    "no object can have such a name",
+                    path=f"{self._prefix}{path}",
+                    remedy="leave out control characters, empty parts, and parts that are . or ..",
+                ) from None
 
         return self._retry.run(mapped)
 
@@ -87,42 +129,60 @@ class ObjectStore:
         """List a folder: one request for each 1,000 names, and one more to pass over a folder."""
         key = self._key(path)
         if recursive:
-            return self._run(path, lambda _: self._list_all(path, key, without))
-        return self._run(path, lambda _: self._list_level(path, key))
+            return self._list_all(path, key, without)
+        return self._run(path, lambda number: self._list_level(path, key, number))
 
     def _list_all(self, path: str, key: str, without: str) -> pa.Table:
         if without:
             folder = f"{key}/{without}" if key else without
             with ThreadPoolExecutor(1, thread_name_prefix="list") as thread:
-                before = thread.submit(self._pages, key, None, f"{folder}/")
-                behind = self._pages(key, f"{folder}{_BEHIND_SLASH}", None)
-            batches = [*before.result(), *behind]
+                ahead = thread.submit(self._objects, path, key, None, f"{folder}/")
+                behind = self._objects(path, key, f"{folder}{_BEHIND_SLASH}", None)
+            objects = pa.concat_tables([ahead.result(), behind])
         else:
-            batches = self._pages(key, None, None)
-        if not batches:
-            raise FileNotFoundError(path)
-        objects = pa.Table.from_batches(batches)
+            objects = self._objects(path, key, None, None)
         if not objects.num_rows:
             raise FileNotFoundError(path)
-        return _without_markers(_entries(objects, key))
+        return without_markers(file_entries(objects, key))
 
-    def _pages(self, key: str, after: str | None, before: str | None) -> list[pa.RecordBatch]:
-        """Pages of the objects whose names begin with a key and lie between two others, without these."""
-        batches: list[pa.RecordBatch] = []
-        for page in obstore.list(self._client, key or None, offset=after, chunk_size=_PAGE, return_arrow=True):
-            batch = pa.record_batch(page)
-            if before is not None:
-                ahead = batch.filter(pc.less(batch.column("path").cast(pa.string()), before))
-                if ahead.num_rows < batch.num_rows:
-                    return [*batches, ahead]
-                batch = ahead
-            batches.append(batch)
-        return batches
+    def _objects(self, path: str, key: str, after: str | None, before: str | None) -> pa.Table:
+        """The objects whose names begin with a key and lie between two others, without these.
 
-    def _list_level(self, path: str, key: str) -> pa.Table:
-        result = obstore.list_with_delimiter(self._client, key or None, return_arrow=True)
-        objects = pa.table(result["objects"])
-        files = _entries(objects, key)
+        A page that fails is asked for again behind the last one that came, each within a deadline of its own.
+        """
+        tables: list[pa.Table] = []
+        pages: Iterator[Any] | None = None
+        is_resumed = False
+
+        def next_page(_: int) -> Any:  # noqa: ANN401 - obstore's RecordBatch
+            nonlocal pages, is_resumed
+            if pages is None:
+                last = tables[-1].column("path")[-1].as_py() if tables else after
+                is_resumed = bool(tables)
+                pages = iter(obstore.list(self._client, key or None, offset=last, chunk_size=_PAGE, return_arrow=True))
+            try:
+                return next(pages, None)
+            except BaseException:
+                pages = None
+                raise
+
+        while (page := self._run(path, next_page)) is not None:
+            table = named_objects(page)
+            ahead = table if before is None else table.filter(pc.less(table.column("path"), before))
+            if ahead.num_rows:
+                tables.append(ahead)
+            if ahead.num_rows < table.num_rows:
+                break
+        objects = pa.concat_tables([OBJECTS.empty_table(), *tables])
+        # Objects that mark folders lose their slash, so that others were perhaps listed twice behind them.
+        return objects.group_by(OBJECTS.names).aggregate([]).cast(OBJECTS) if is_resumed else objects
+
+    def _list_level(self, path: str, key: str, number: int) -> pa.Table:
+        # Of many pages some may fail each time: the client that tries again by itself does so for a single page.
+        client = self._client if number == 1 else self._patient_client
+        result = obstore.list_with_delimiter(client, key or None, return_arrow=True)
+        objects = named_objects(result["objects"])
+        files = file_entries(objects, key)
         cut = len(key) + 1 if key else 0
         names = [prefix.rstrip("/")[cut:] for prefix in result["common_prefixes"]]
         if not names and not objects.num_rows:
@@ -143,20 +203,22 @@ class ObjectStore:
             except FileNotFoundError:
                 pass
             else:
-                return PathStatus(PathKind.FILE, result["size"], _milliseconds(result))
+                if result.attributes.get(_AZURE_FOLDER) == "true":
+                    return PathStatus(PathKind.FOLDER)
+                return PathStatus(PathKind.FILE, result.meta["size"], _milliseconds(result.meta))
         try:
             self.list_folder(path, recursive=False)
         except FileNotFoundError:
             return MISSING
         return PathStatus(PathKind.FOLDER)
 
-    def _first_byte(self, key: str) -> Any:  # noqa: ANN401 - obstore's ObjectMeta
+    def _first_byte(self, key: str) -> GetResult:
         # Unlike HEAD's, the answer to a refused GET says why it was refused.
         try:
-            return obstore.get(self._client, key, options={"range": (0, 1)}).meta
+            return obstore.get(self._client, key, options={"range": (0, 1)})
         except obstore.exceptions.BaseError as error:
-            if _is_empty(error):
-                return obstore.head(self._client, key)
+            if http_status(error) == 416 or _is_whole(error):
+                return obstore.get(self._client, key)
             raise
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -169,41 +231,66 @@ class ObjectStore:
         if length == 0:
             return b""
         byte_range: Any = {"offset": offset} if length is None else (offset, offset + length)
-        return self._run(path, lambda _: self._range(key, byte_range)[0])
+        return self._run(path, lambda _: self._range(path, byte_range).data)
 
-    def _range(self, key: str, byte_range: Any) -> tuple[bytes, int, int]:  # noqa: ANN401 - obstore's range
-        """Bytes of a range, where they begin, and the size of the file."""
-        try:
-            result = obstore.get(self._client, key, options={"range": byte_range})
-            return bytes(result.bytes()), result.range[0], result.meta["size"]
-        except obstore.exceptions.BaseError as error:
-            if _is_empty(error):
-                return b"", 0, 0  # of a suffix, or from the start: the file is empty
-            raise
+    def _range(self, path: str, byte_range: Any, e_tag: str | None = None) -> _Range:  # noqa: ANN401 - obstore's range
+        """Bytes of a range of a file.
 
-    def _ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        Args:
+            path: the file.
+            byte_range: first byte and the one behind the last, or ``{"offset": first}``.
+            e_tag: that of the file as it was opened, if the store has such.
+        """
         key = self._key(path)
-        starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
-        return self._run(
-            path,
-            lambda _: [
-                bytes(part) for part in obstore.get_ranges(self._client, key, starts=starts, ends=ends, coalesce=0)
-            ],
-        )
+        condition: GetOptions = {} if e_tag is None or e_tag.startswith("W/") else {"if_match": e_tag}
+        start = byte_range["offset"] if isinstance(byte_range, dict) else byte_range[0]
+        try:
+            ranged: GetOptions = {"range": byte_range, **condition}
+            result = obstore.get(self._client, key, options=ranged)
+            data, size = bytes(result.bytes()), result.meta["size"]
+        except obstore.exceptions.PreconditionError:
+            raise StorageError(
+                "the file was overwritten while it was read", path=f"{self._prefix}{path}", remedy="read it again"
+            ) from None
+        except obstore.exceptions.BaseError as error:
+            if http_status(error) == 416:  # it begins at the end, or behind it
+                size = obstore.head(self._client, key)["size"] if start else 0
+                return _Range(b"", start, size, None)
+            if not _is_whole(error):
+                raise
+            # Of an empty file, or from a server that knows no ranges.
+            result = obstore.get(self._client, key, options=condition)
+            data, size = bytes(result.bytes()), result.meta["size"]
+            data = data[start:] if isinstance(byte_range, dict) else data[start : byte_range[1]]
+        end = size if isinstance(byte_range, dict) else min(byte_range[1], size)
+        if len(data) != max(end - start, 0):
+            said = f"the store answered a request for {end - start} bytes with {len(data)}"
+            raise TransientFault(StoreUnreachableError(said, path=f"{self._prefix}{path}", remedy="try again later"))
+        return _Range(data, start, size, result.meta.get("e_tag"))
+
+    def _ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None) -> list[bytes]:
+        """Ranges of a file, side by side."""
+
+        def one(byte_range: tuple[int, int]) -> bytes:
+            return self._run(path, lambda _: self._range(path, byte_range, e_tag).data)
+
+        if len(ranges) == 1:
+            return [one(ranges[0])]
+        with ThreadPoolExecutor(min(_RANGES, len(ranges)), thread_name_prefix="ranges") as threads:
+            return list(threads.map(one, ranges))
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open a file: whole with one request if it is small, else with its end in memory."""
-        key = self._key(path)
         if size is not None and size <= _WHOLE_BYTES:
             return pa.BufferReader(self.read(path))
-        byte_range: Any = (0, _WHOLE_BYTES) if size is None else {"suffix": _FOOTER_BYTES}
-        data, start, total = self._run(path, lambda _: self._range(key, byte_range))
-        if len(data) == total:
-            return pa.BufferReader(data)
-        file = RangeFile(total, lambda ranges: self._ranges(path, ranges))
-        file.add(start, data)
+        byte_range = (0, _WHOLE_BYTES) if size is None else (size - _FOOTER_BYTES, size)  # Azure knows no suffixes
+        first = self._run(path, lambda _: self._range(path, byte_range))
+        if len(first.data) == first.size:
+            return pa.BufferReader(first.data)
+        file = RangeFile(first.size, lambda ranges: self._ranges(path, ranges, first.e_tag))
+        file.add(first.start, first.data)
         if size is None:
-            file.prefetch([(total - min(_FOOTER_BYTES, total), total)])
+            file.prefetch([(first.size - min(_FOOTER_BYTES, first.size), first.size)])
         return RangeStream(file, "r")
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -217,15 +304,33 @@ class ObjectStore:
         """Create a file by a conditional put."""
         key, token = self._key(path), uuid.uuid4().hex
 
+        def put() -> None:
+            obstore.put(self._client, key, data, mode="create", attributes={_TOKEN: token}, use_multipart=False)
+
         def attempt(number: int) -> None:
             try:
-                obstore.put(self._client, key, data, mode="create", attributes={_TOKEN: token}, use_multipart=False)
-            except obstore.exceptions.AlreadyExistsError:
+                put()
+            except obstore.exceptions.AlreadyExistsError as error:
+                if error_code(error) in PASSING:  # others were at it at the same time; it may be absent
+                    raise
                 # The first try may have been done, and only its answer lost.
                 if number == 1 or obstore.get(self._client, key).attributes.get(_TOKEN) != token:
                     raise FileExistsError(path) from None
 
+        def again(_: int) -> bool:
+            try:
+                put()
+            except obstore.exceptions.AlreadyExistsError:
+                return True
+            return False
+
+        if not self.creates_atomically and self.status(path).kind is not PathKind.MISSING:
+            raise FileExistsError(path)
         self._run(path, attempt)
+        if not self._is_tested:
+            # A second look, for the file may have been deleted by then.
+            self.creates_atomically = self._run(path, again) or self._run(path, again)
+            self._is_tested = True
 
     def read_version(self, path: str) -> FileVersion:
         """Read a whole file with its ETag."""
@@ -248,24 +353,38 @@ class ObjectStore:
                     self._client, key, data, mode=mode, attributes={_TOKEN: token}, use_multipart=False
                 )
                 return _version(data, result)
-            except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
+            except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError) as error:
+                if error_code(error) in PASSING:
+                    raise
                 # The first try may have been done, and only its answer lost.
                 there = None if number == 1 else obstore.get(self._client, key)
                 if there is None or there.attributes.get(_TOKEN) != token:
                     raise FileExistsError(path) from None
                 return _version(data, there.meta)
 
+        def stale(_: int) -> bool:
+            try:
+                obstore.put(self._client, key, data, mode=_STALE, attributes={_TOKEN: token}, use_multipart=False)
+            except obstore.exceptions.PreconditionError:
+                return True
+            return False
+
         try:
-            return self._run(path, attempt)
+            version = self._run(path, attempt)
         except FileNotFoundError:
             raise FileExistsError(path) from None
+        if not self._is_tested_for_versions:
+            if not self._run(path, stale):
+                raise StorageError("the store ignores conditions of puts", path=f"{self._prefix}{path}")
+            self._is_tested_for_versions = True
+        return version
 
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a stream: one request for a file of up to 16 MiB, parts for a larger one."""
-        key = self._key(path)
+        key, uri = self._key(path), f"{self._prefix}{path}"
         file = UploadFile(
             lambda data: self.write(path, data),
-            lambda: obstore.open_writer(self._upload_client, key, buffer_size=_PART_BYTES),
+            lambda: _Parts(obstore.open_writer(self._patient_client, key, buffer_size=_PART_BYTES), uri),
             _PART_BYTES,
         )
         return pa.PythonFile(file, mode="w")
@@ -276,12 +395,19 @@ class ObjectStore:
     def delete_file(self, path: str) -> None:
         """Delete a file; that there is none is not said."""
         key = self._key(path)
-        self._run(path, lambda _: obstore.delete(self._client, key))
+        with suppress(FileNotFoundError):  # S3 does not tell
+            self._run(path, lambda _: obstore.delete(self._client, key))
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete files: one request for each 1,000."""
+        if not paths:
+            return
         keys = [self._key(path) for path in paths]
-        self._run(paths[0], lambda _: obstore.delete(self._client, keys))
+        try:
+            self._run(paths[0], lambda _: obstore.delete(self._client, keys))
+        except FileNotFoundError:  # GCS and Azure stop at one that is not there
+            for path in paths:
+                self.delete_file(path)
 
     def delete_tree(self, path: str) -> None:
         """Delete all files whose names begin with a folder."""
@@ -295,30 +421,40 @@ class ObjectStore:
         self.delete_file(source)
 
 
-def _entries(objects: pa.Table, key: str) -> pa.Table:
-    """Objects that a store listed, with paths relative to the listed folder."""
-    paths = objects.column("path").cast(pa.string())
-    if key:
-        paths = pc.utf8_slice_codeunits(paths, len(key) + 1)
-    times = objects.column("last_modified").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
-    folders = pa.repeat(pa.scalar(False), objects.num_rows)
-    table = pa.table([paths, objects.column("size").cast(pa.int64()), times, folders], schema=LISTING_SCHEMA)
-    return table.filter(pc.not_equal(paths, ""))  # without the object that marks the folder itself
+class _Parts:
+    """A writer of a file in parts, whose client tries again by itself; its errors as ours.
+
+    Args:
+        writer: ``obstore``'s.
+        uri: of the file.
+    """
+
+    def __init__(self, writer: WritableFile, uri: str) -> None:
+        self._writer = writer
+        self._uri = uri
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        with self._mapped():
+            self._writer.write(data)
+
+    def close(self) -> None:
+        """Complete the file."""
+        with self._mapped():
+            self._writer.close()
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        try:
+            yield
+        except (obstore.exceptions.BaseError, OSError) as error:
+            failure = store_error(error, self._uri)
+            raise (failure.error if isinstance(failure, TransientFault) else failure) from None
 
 
-def _without_markers(table: pa.Table) -> pa.Table:
-    """A listing without objects that mark folders: empty ones whose name, with a slash, begins another's."""
-    empty = table.filter(pc.equal(table.column("size"), 0)).column("path")
-    if not len(empty):
-        return table
-    below = table.column("path").filter(pc.match_substring(table.column("path"), "/"))
-    parents = pc.replace_substring_regex(below, "/[^/]*$", "")
-    return table.filter(pc.invert(pc.and_(pc.equal(table.column("size"), 0), pc.is_in(table.column("path"), parents))))
-
-
-def _is_empty(error: BaseException) -> bool:
-    """Whether a range was refused since it begins at or behind the end of the file."""
-    return http_status(error) == 416 or _NOT_PARTIAL in str(error)
+def _is_whole(error: BaseException) -> bool:
+    """Whether a request for a range was answered by the whole file."""
+    return _NOT_PARTIAL in str(error)
 
 
 def _condition(current: FileVersion) -> dict[str, str]:

@@ -201,14 +201,21 @@ def create_table(
     )
     MergeSpec.from_config(config)  # refuses what could be written and not be read again
     if lock is None and not storage.creates_atomically:
-        raise LockError(
-            "the store cannot create a file only if it is absent, so that two could create the table at once",
-            path=storage.uri(),
-            remedy="set hoodie.write.lock.provider among the options: InProcessLockProvider, if nobody else creates it",
-        )
+        raise _not_atomic(storage)
     with lock if lock is not None else nullcontext():
         _write(storage, config, properties)
+    if lock is None and not storage.creates_atomically:  # the first file on a store is what shows it
+        storage.delete(PROPERTIES_PATH)
+        raise _not_atomic(storage)
     return MetaClient(storage, config)
+
+
+def _not_atomic(storage: Storage) -> LockError:
+    return LockError(
+        "the store cannot create a file only if it is absent, so that two could create the table at once",
+        path=storage.uri(),
+        remedy="set hoodie.write.lock.provider among the options: InProcessLockProvider, if nobody else creates it",
+    )
 
 
 def _write(storage: Storage, config: TableConfig, written: Mapping[str, str]) -> None:

@@ -51,6 +51,7 @@ from hudi_hive.write.coordination import (
     TaskExecutor,
     WriterHeartbeat,
     check_conflicts,
+    check_store,
     quietly,
     refuse_new_index,
     table_lock,
@@ -196,6 +197,7 @@ class WriteTransaction:
         heartbeat.start()
         payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
         try:
+            check_store(self.client.storage, self._config.options)  # the first file on a store shows what it can do
             self._begun = self._writer.create_requested(self._action, self.instant, payload)
         except BaseException:
             heartbeat.stop()

@@ -36,6 +36,7 @@ from hudi_hive.write.coordination.heartbeat import (
     silent_instants,
 )
 from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, StoreLock, TableLock, table_lock
+from hudi_hive.write.coordination.store_checks import check_store
 
 __all__ = [
     "BASE",
@@ -60,6 +61,7 @@ __all__ = [
     "WriterHeartbeat",
     "beating_instants",
     "check_conflicts",
+    "check_store",
     "followed",
     "heartbeat_times",
     "log_failure",

@@ -22,10 +22,14 @@ def check_store(storage: Storage, options: Mapping[str, Any]) -> None:
         LockError: the store does not create files atomically, and no lock provider is set.
     """
     if not storage.creates_atomically and lock_options.LOCK_PROVIDER.of(as_texts(options)) is None:
-        raise LockError(
-            "the store cannot create a file only if it is absent, so that two writers could overwrite each other's "
-            "commits",
-            path=storage.uri(),
-            remedy=f"set {lock_options.LOCK_PROVIDER} to a lock that all writers share, such as "
-            f"{lock_options.OTHER_LOCKS}, or to InProcessLockProvider if this process alone writes",
-        )
+        raise not_atomic(storage)
+
+
+def not_atomic(storage: Storage) -> LockError:
+    """The error of a store that does not create files atomically, where no lock provider is set."""
+    return LockError(
+        "the store cannot create a file only if it is absent, so that two writers could overwrite each other's commits",
+        path=storage.uri(),
+        remedy=f"set {lock_options.LOCK_PROVIDER} to a lock that all writers share, such as "
+        f"{lock_options.OTHER_LOCKS}, or to InProcessLockProvider if this process alone writes",
+    )

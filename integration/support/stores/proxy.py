@@ -85,6 +85,33 @@ Decide = Callable[[Request], Fault | None]
 """Which fault a request is to have."""
 
 
+RewriteRequest = Callable[[Request, bytes], bytes]
+"""What goes on to the server in place of a request: its head and body as they came."""
+
+RewriteAnswer = Callable[[Request, bytes, bytes], tuple[bytes, bytes]]
+"""Head and body of an answer in place of the server's."""
+
+
+def without_header(name: str) -> RewriteRequest:
+    """A server that does not know a header of requests."""
+
+    def rewrite(_: Request, data: bytes) -> bytes:
+        head, end, body = data.partition(_HEAD_END)
+        lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(name.encode() + b":")]
+        return b"\r\n".join(lines) + end + body
+
+    return rewrite
+
+
+def pages_of(count: int) -> RewriteRequest:
+    """A server whose listings have so many objects in a page."""
+
+    def rewrite(request: Request, data: bytes) -> bytes:
+        return data.replace(b"list-type=2", b"list-type=2&max-keys=%d" % count, 1) if request.kind == "LIST" else data
+
+    return rewrite
+
+
 @dataclass
 class Recording:
     """Requests of a while, in the order in which they came."""
@@ -145,6 +172,8 @@ class StoreProxy:
         delay_s: seconds that each request waits before it goes on.
         late_s: seconds that a late answer waits.
         decide: says of each request which fault it has; None breaks none.
+        rewrite: changes what goes on to the server.
+        answer: changes what the server answered.
         requests: all that came so far.
     """
 
@@ -158,6 +187,8 @@ class StoreProxy:
         self.delay_s = 0.0
         self.late_s = 5.0
         self.decide: Decide | None = None
+        self.rewrite: RewriteRequest | None = None
+        self.answer: RewriteAnswer | None = None
         self.requests: list[Request] = []
 
     def __enter__(self) -> Self:
@@ -256,7 +287,11 @@ class StoreProxy:
             return _refusal(fault, request.method), True
         if fault is Fault.RESET:
             return b"", False
+        if self.rewrite is not None:
+            data = self.rewrite(request, data)
         status, head, body, lasting = await self._forward(request, data)
+        if self.answer is not None:
+            head, body = self.answer(request, head, body)
         request.status, request.answered = status, len(body)
         if fault is Fault.ANSWER_LOST:
             return b"", False

@@ -19,6 +19,7 @@ from typing import Final
 from hudi_hive.errors import LockError, LockLostError, PathExistsError, PathNotFoundError, StorageError
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.locks.owner import Owner
+from hudi_hive.write.coordination.store_checks import not_atomic
 
 LEASE_S: Final = 180.0
 """Seconds that a lock of a holder of which nothing is known stays unchanged before it is taken away."""
@@ -87,6 +88,9 @@ class StoreLock:
         except BaseException:  # the file may be there: it is nobody's
             _released.add(token)
             raise
+        if not self._storage.creates_atomically:  # the first file on a store is what shows it
+            self._storage.delete(_PATH)
+            raise not_atomic(self._storage)
         return True
 
     def _text_there(self) -> bytes | None:
