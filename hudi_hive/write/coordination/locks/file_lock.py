@@ -5,21 +5,20 @@ Source: docs/format.md#heartbeats-and-locks.
 
 from __future__ import annotations
 
-import json
+import math
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Any
 
-from hudi_hive.errors import LockError, LockLostError, PathExistsError, PathNotFoundError
+from hudi_hive.errors import LockError
 from hudi_hive.options import locks as lock_options
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.locks.owner import Owner
+from hudi_hive.write.coordination.locks.lock_file import LockFile
 
 
-class FileSystemLock:
+class FileSystemLock(LockFile):
     """The lock file of Hudi's ``FileSystemBasedLockProvider``, which only its holder creates.
 
     It holds JSON with Hudi's three fields and, beyond them, the owner and a token: the holder lets go only of its own,
@@ -36,9 +35,6 @@ class FileSystemLock:
         LockError: the storage cannot create files atomically, so that two holders were possible.
     """
 
-    _released: Final[set[bytes]] = set()
-    """What files say that holders of this process have let go of and could not delete."""
-
     def __init__(
         self, storage: Storage, name: str, *, expire_minutes: int = 0, clock: Callable[[], float] = time.time
     ) -> None:
@@ -48,121 +44,35 @@ class FileSystemLock:
                 path=storage.uri(name),
                 remedy=f"{lock_options.LOCK_PROVIDER}={lock_options.OTHER_LOCKS}",
             )
-        self._storage = storage
-        self._name = name
-        self._expire_ms = expire_minutes * 60_000
-        self._clock = clock
-        self._mine: bytes | None = None
-        self._taken_ms = 0.0
+        lease_s = expire_minutes * 60 if expire_minutes else math.inf
+        lost = f"it expired: raise {lock_options.LOCK_EXPIRE}, or somebody removed the file; write again"
+        super().__init__(storage, name, lease_s=lease_s, relied_s=lease_s, clock=clock, lost=lost)
 
-    def try_acquire(self) -> bool:
-        """Take the lock if it is free, expired, or that of an ended process."""
-        if self._mine is not None:
-            raise LockError("the lock is held already by the one who asks", path=self._storage.uri(self._name))
-        mine, taken_ms = self._text(), self._clock() * 1000
-        if not self._create(mine):
-            lock_text = self._lock_text()
-            if lock_text is not None and not self._take_away(lock_text):
-                return False
-            if not self._create(mine):
-                return False
-        self._mine, self._taken_ms = mine, taken_ms
-        return True
+    def fields(self) -> dict[str, Any]:
+        """The three fields of Hudi's lock files."""
+        return {
+            "lockCreateTime": datetime.fromtimestamp(self.clock()).isoformat(" ", "milliseconds"),
+            "lockThreadName": threading.current_thread().name,
+            "lockStacksInfo": [],
+        }
 
-    def _create(self, data: bytes) -> bool:
-        try:
-            self._storage.create_if_absent(self._name, data, lasting=False)
-        except PathExistsError:
-            return False
-        except BaseException:  # the file may be there: it is nobody's
-            self._released.add(data)
-            raise
-        return True
-
-    def _text(self) -> bytes:
-        return json.dumps(
-            {
-                "lockCreateTime": datetime.fromtimestamp(self._clock()).isoformat(" ", "milliseconds"),
-                "lockThreadName": threading.current_thread().name,
-                "lockStacksInfo": [],
-                "owner": Owner.this_process().fields(),
-                "token": uuid.uuid4().hex,
-            }
-        ).encode()
-
-    def _lock_text(self) -> bytes | None:
-        return self._read(self._name)
-
-    def _take_away(self, lock_text: bytes) -> bool:
-        """Delete a void lock. Only one of those who find it so may: the others would delete its successor's."""
-        if not self._is_void(lock_text, self._name):
-            return False
-        guard = f"{self._name}.takeover"
-        try:
-            self._storage.create_if_absent(guard, self._text(), lasting=False)
-        except PathExistsError:
-            left = self._read(guard)
-            if left is not None and self._is_void(left, guard):
-                self._storage.delete(guard)
-            return False
-        try:
-            if self._lock_text() != lock_text:
-                return False
-            self._storage.delete(self._name)
-            # Hadoop's checksum of another writer's file would make Hudi call ours corrupt.
-            folder, _, name = self._name.rpartition("/")
-            self._storage.delete(f"{folder}/.{name}.crc".lstrip("/"))
-        finally:
-            self._storage.delete(guard)
-        return True
-
-    def _read(self, name: str) -> bytes | None:
-        try:
-            return self._storage.read_bytes(name)
-        except PathNotFoundError:
-            return None
-
-    def _is_void(self, lock_text: bytes, name: str) -> bool:
-        owner = Owner.parse(lock_text)
-        if lock_text in self._released or (owner is not None and owner.is_dead()):
-            return True
-        if not self._expire_ms:
-            return False
-        folder, _, _ = name.rpartition("/")
-        listing = self._storage.list(folder, missing_ok=True)
+    def age_s(self, text: bytes, path: str) -> float:
+        """Seconds since the file was modified, as Hudi counts them."""
+        if math.isinf(self.lease_s):
+            return 0.0
+        listing = self.storage.list(path.rpartition("/")[0], missing_ok=True)
         times = dict(zip(listing["path"].to_pylist(), listing["mtime_ms"].to_pylist(), strict=True))
-        written = times.get(name)
-        return written is not None and self._clock() * 1000 - written > self._expire_ms
+        written_ms = times.get(path)
+        return 0.0 if written_ms is None else self.clock() - written_ms / 1000
 
-    def verify(self) -> None:
-        """Verify that the lock file is still that of this holder, and not so old that others may take it.
+    def delete_void(self) -> None:
+        """Delete the void lock file of another writer, and Hadoop's checksum of it."""
+        super().delete_void()
+        # That of another writer's file would make Hudi call ours corrupt.
+        folder, _, name = self.path.rpartition("/")
+        self.storage.delete(f"{folder}/.{name}.crc".lstrip("/"))
 
-        Raises:
-            LockLostError: it is not.
-        """
-        late = bool(self._expire_ms) and self._clock() * 1000 - self._taken_ms > self._expire_ms
-        if late or self._mine is None or self._lock_text() != self._mine:
-            raise LockLostError(
-                "the table's lock was lost",
-                path=self._storage.uri(self._name),
-                remedy=f"it expired: raise {lock_options.LOCK_EXPIRE}, or somebody removed the file; write again",
-            )
-
-    def release(self) -> None:
-        """Delete the lock file if it is that of this holder; one that cannot be deleted is ignored by this process."""
-        mine, self._mine = self._mine, None
-        if mine is None:
-            return
-        try:
-            if self._lock_text() == mine:
-                self._storage.delete(self._name)
-        except BaseException:
-            self._released.add(mine)
-            raise
-
-    def holder(self) -> str:
-        """The holder of the lock, for messages."""
-        lock_text = self._lock_text()
-        owner = Owner.parse(lock_text) if lock_text else None
-        who = str(owner) if owner is not None else "another writer"
-        return f"{who} holds it; if that one will never let go, delete {self._storage.uri(self._name)}"
+    @property
+    def is_sure(self) -> bool:
+        """Whether the lock is held by this process: its file is there, and not so old that others may take it over."""
+        return super().is_sure and self.is_own(self.token)
