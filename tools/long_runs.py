@@ -25,6 +25,8 @@ RUNS = (
     "integration.long.store_fixtures",
     "integration.long.store_matrix",
     "integration.long.metadata_actions",
+    "integration.long.lock_writers",
+    "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",
     "integration.long.schema_faces",
     "integration.long.mutation_oracle",

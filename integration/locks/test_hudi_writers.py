@@ -1,8 +1,7 @@
-"""Real Hudi's writer and ours at one table under a lock in ZooKeeper, by turns and at once: no commit is lost."""
+"""Real Hudi's writer and ours at one table under one lock, at once and by turns: no commit is lost."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,28 +12,16 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import LockTimeoutError, WriteConflictError
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.locks import table_lock
-from integration.support.hudi_peer import HudiPeer, HudiPeerError
+from integration.long.lock_writers import P, race_on_disk, race_on_s3, zookeeper_lock
+from integration.support.hudi_peer import NOT_THERE, HudiPeer, HudiPeerError, may_start
+from integration.support.stores.s3 import S3Server
 from integration.support.stores.zookeeper import ZookeeperServer
+from tools.real_hudi import is_s3a_fetched
 
 pytestmark = [pytest.mark.jvm, pytest.mark.long]
 
-ROUNDS = 4
-P = "hoodie.write.lock."
-
-
-def lock_options(zookeeper: ZookeeperServer) -> dict[str, str]:
-    """Options of several writers under a lock in ZooKeeper."""
-    return {
-        "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
-        "hoodie.clean.failed.writes.policy": "LAZY",
-        P + "provider": "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
-        P + "zookeeper.url": zookeeper.hosts,
-        P + "zookeeper.base_path": "/hudi/writers",
-        P + "zookeeper.lock_key": "t",
-        P + "client.wait_time_ms_between_retry": "200",
-        P + "wait_time_ms": "2000",
-        "hoodie.parquet.small.file.limit": "0",
-    }
+COMMITS = 6
+"""Of each writer; ``integration.long.lock_writers`` has them write more."""
 
 
 def hudi_inserts(peer: HudiPeer, path: Path, key: str, options: dict[str, str]) -> bool:
@@ -43,8 +30,6 @@ def hudi_inserts(peer: HudiPeer, path: Path, key: str, options: dict[str, str]) 
         "hoodie.table.name": "t",
         "hoodie.datasource.write.recordkey.field": "id",
         "hoodie.datasource.write.operation": "insert",
-        # Else it begins its commit of the metadata table before it has the lock, where ours takes it for a dead one's.
-        "hoodie.metadata.streaming.write.enabled": "false",
         **options,
     }
     try:
@@ -65,39 +50,26 @@ def we_insert(path: Path, key: str, options: dict[str, str]) -> bool:
     return True
 
 
-@pytest.fixture
-def peer(hudi_peer: Callable[[int], HudiPeer]) -> HudiPeer:
-    return hudi_peer(9)
+@pytest.mark.parametrize(
+    ("version", "kind"), [(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ"), (9, "COPY_ON_WRITE"), (9, "MERGE_ON_READ")]
+)
+def test_writers_at_once_under_a_lock_in_zookeeper(
+    hudi_peer: Callable[[int], HudiPeer], zookeeper: ZookeeperServer, tmp_path: Path, version: int, kind: str
+) -> None:
+    race_on_disk(hudi_peer(version), zookeeper, tmp_path / "t", kind).run(COMMITS)
 
 
-def test_writers_by_turns_and_at_once(peer: HudiPeer, zookeeper: ZookeeperServer, tmp_path: Path) -> None:
-    path, options = tmp_path / "t", lock_options(zookeeper)
-    HudiTable.create(path, name="t", record_keys=["id"])
-    acknowledged = {"first"} if we_insert(path, "first", options) else set()
-    assert hudi_inserts(peer, path, "second", options)
-    acknowledged.add("second")
-
-    def ours() -> None:
-        for number in range(ROUNDS):
-            if we_insert(path, f"ours-{number}", options):
-                acknowledged.add(f"ours-{number}")
-
-    thread = threading.Thread(target=ours)
-    thread.start()
-    for number in range(ROUNDS):
-        if hudi_inserts(peer, path, f"hudi-{number}", options):
-            acknowledged.add(f"hudi-{number}")
-    thread.join()
-    rows = HudiTable.open(path).scan().to_arrow().column("id").to_pylist()
-    assert sorted(rows) == sorted(acknowledged)
-    assert sorted(row["id"] for row in peer.read(path, ["id"])) == sorted(acknowledged)
-    assert any(name.startswith("ours") for name in acknowledged) and any(
-        name.startswith("hudi") for name in acknowledged
-    )
+def test_writers_at_once_under_the_lock_file_of_a_table_on_s3(s3: S3Server) -> None:
+    if not may_start(9) or not is_s3a_fetched():
+        pytest.skip(NOT_THERE)
+    with HudiPeer(9, s3.hadoop(), storage_lock=True) as peer:
+        race_on_s3(peer, s3, "COPY_ON_WRITE").run(COMMITS)
 
 
-def test_each_waits_for_the_other(peer: HudiPeer, zookeeper: ZookeeperServer, tmp_path: Path) -> None:
-    path, options = tmp_path / "t", lock_options(zookeeper)
+def test_each_waits_for_the_other(
+    hudi_peer: Callable[[int], HudiPeer], zookeeper: ZookeeperServer, tmp_path: Path
+) -> None:
+    peer, path, options = hudi_peer(9), tmp_path / "t", zookeeper_lock(zookeeper, "each_waits")
     HudiTable.create(path, name="t", record_keys=["id"])
     at_once = {**options, P + "client.num_retries": "0", P + "wait_time_ms": "300"}
     with table_lock(options, Storage(path)):

@@ -26,6 +26,8 @@ NOT_THERE = "real Hudi is not in the cache, and HUDI_HIVE_TEST_REAL_HUDI=1 does 
 """Why tests are skipped: :func:`may_start` says no."""
 
 _MAIN = Path(__file__).with_name("hudi_peer_main.py")
+_S3_CLIENT = _MAIN.parent / "stores" / "S3StorageLockClient.java"
+_S3_CLASS = "org.apache.hudi.aws.transaction.lock.S3StorageLockClient"
 _SECONDS = 600.0
 
 
@@ -50,11 +52,14 @@ class HudiPeer:
     Args:
         version: table version: 6, 8 or 9.
         hadoop: properties of Hadoop, for tables at ``s3a://``; its connector is on the class path then.
+        storage_lock: bring what the bundle lacks of ``StorageBasedLockProvider``: requests to S3 without a signature,
+            to the server that the write option ``endpoint`` names.
     """
 
-    def __init__(self, version: int, hadoop: Mapping[str, str] | None = None) -> None:
+    def __init__(self, version: int, hadoop: Mapping[str, str] | None = None, *, storage_lock: bool = False) -> None:
         self.version = version
         self._hadoop = dict(hadoop or {})
+        self._classes = {_S3_CLASS: str(_S3_CLIENT)} if storage_lock else {}
         self.release = RELEASES[version]
         self._folder = tempfile.TemporaryDirectory(prefix="hudi_peer_")
         self._process: subprocess.Popen[str] | None = None
@@ -70,6 +75,7 @@ class HudiPeer:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "TZ": "UTC",
             "HUDI_PEER_HADOOP": json.dumps(self._hadoop),
+            "HUDI_PEER_CLASSES": json.dumps(self._classes),
         }
         if self._hadoop:
             bundle = os.pathsep.join([bundle, *map(str, s3a_jars())])

@@ -51,7 +51,18 @@ def start(jars: str, scratch: str):
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    for name, source in json.loads(os.environ["HUDI_PEER_CLASSES"]).items():
+        add_class(session.sparkContext._jvm, name, source)
     return session
+
+
+def add_class(jvm, name: str, source: str) -> None:
+    """Compile a class and put it among those that Hudi has looked for by their names."""
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cookFile(source)
+    known = jvm.java.lang.Class.forName("org.apache.hudi.common.util.ReflectionUtils").getDeclaredField("CLAZZ_CACHE")
+    known.setAccessible(True)
+    known.get(None).put(name, compiler.getClassLoader().loadClass(name))
 
 
 def answer(session, request: dict) -> object:

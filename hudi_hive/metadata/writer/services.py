@@ -64,7 +64,8 @@ def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
     """Complete interrupted compactions, compact after enough delta commits, then clean and archive.
 
     Args:
-        store: the metadata table, without pending delta commits.
+        store: the metadata table, without pending delta commits of dead writers. Those of living ones complete behind
+            the services, and their log files then belong to the new slices.
         options: Hudi's write options.
     """
     for pending in _pending_compactions(store):

@@ -9,6 +9,7 @@ Source: docs/format.md#metadata-file-groups, docs/format.md#metadata-records, do
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,11 +25,12 @@ from hudi_hive.formats.log import command_block, delete_block, hfile_block, iter
 from hudi_hive.metadata.reader import METADATA_FOLDER, group_indexes, newest_write_time
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.options import locks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.core import HEARTBEAT_FOLDER, InstantClock, TimelineWriter, heartbeat_mtimes
 from hudi_hive.timeline.instants import DELTA_COMMIT
 from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit
 
@@ -45,6 +47,8 @@ _NUMBER: Final = re.compile(r"(\d{4,})-0")
 _OPERATION: Final = "UPSERT_PREPPED"
 _WRITERS: Final = 4
 """Log files that are made at a time; compressing them lets go of the interpreter."""
+
+_DEFAULT_SILENCE_MS: Final = locks.HEARTBEAT_INTERVAL.default * locks.HEARTBEAT_MISSES.default
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -273,6 +277,8 @@ class MetadataStore:
             elif (own := self._blocks_of(path, instant.requested)) is not None:
                 self._take_back(partition, name, path, instant.requested, command, own)
         self.instants.delete(instant)
+        if self.config.layout == 2:
+            self.storage.delete(f"{HEARTBEAT_FOLDER}/{instant.requested}")
         self.reload()
 
     def _blocks_of(self, path: str, instant: str) -> bool | None:
@@ -299,12 +305,36 @@ class MetadataStore:
         folders = listing.filter(listing.column("is_dir")).column("path").to_pylist()
         return sorted(folder for folder in folders if not folder.startswith("."))
 
-    def pending(self) -> list[Instant]:
-        """Pending delta commits, oldest first; under the table's lock they are those of dead writers."""
-        return [i for i in self.client.timeline.instants if i.state is not State.COMPLETED and i.action == DELTA_COMMIT]
+    def abandoned(self, silence_ms: float, clock: Callable[[], float] = time.time) -> list[Instant]:
+        """Pending delta commits of dead writers, oldest first; to be called under the table's lock.
+
+        Hudi 1.1 begins its delta commit while it still writes data, before it takes the lock (streaming writes), in
+        tables from version 8 on. One of a data instant that is pending is a living writer's while that beats: for the
+        data instant, or for the delta commit by a heartbeat in this table. In version 6 all is done under the lock.
+
+        Args:
+            silence_ms: milliseconds without a heartbeat after which a writer is dead.
+            clock: seconds since the epoch.
+        """
+        pending = [
+            i for i in self.client.timeline.instants if i.state is not State.COMPLETED and i.action == DELTA_COMMIT
+        ]
+        at_work = {i.requested for i in self.data.timeline.pending()}
+        if self.config.layout == 1 or not any(i.requested in at_work for i in pending):
+            return pending
+        now = clock() * 1000
+        beating = _beating_since(self.data.storage, now - silence_ms)
+        # Hudi beats here in its default interval, whatever the options say.
+        beating |= _beating_since(self.storage, now - max(silence_ms, _DEFAULT_SILENCE_MS))
+        return [i for i in pending if i.requested not in at_work & beating]
 
 
 FILE_COLUMNS: Final = ("partition", "name")
+
+
+def _beating_since(storage: Storage, oldest_ms: float) -> set[str]:
+    """Requested times of the instants whose heartbeat was renewed at a time or later."""
+    return {instant for instant, renewed_ms in heartbeat_mtimes(storage).items() if renewed_ms >= oldest_ms}
 
 
 def write_stat(partition: str, file_id: str, name: str, previous: str, size: int) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_record
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.services import run_services
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
-from hudi_hive.options import parse_boolean, write
+from hudi_hive.options import locks, parse_boolean, write
 from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
@@ -57,7 +57,8 @@ class MetadataWriter:
 
     Every change is one delta commit of the metadata table, with the requested time of the data table's instant and
     completed before that is: readers take no notice of it until then. All methods that write are to be called under
-    the table's lock, if it has one: pending delta commits that they find are those of dead writers.
+    the table's lock, if it has one: pending delta commits that they find are those of dead writers, or of living ones
+    that do not have the lock yet (:meth:`MetadataStore.abandoned`).
     """
 
     def __init__(
@@ -290,7 +291,8 @@ class MetadataWriter:
         except TableNotFoundError:
             init.drop_table(self._client)
             return None
-        for dead in store.pending():
+        silence_ms = locks.HEARTBEAT_INTERVAL.of(self._options) * locks.HEARTBEAT_MISSES.of(self._options)
+        for dead in store.abandoned(silence_ms):
             _log.warning("taking back the dead delta commit %s of %s", dead.requested, store.storage.uri())
             store.remove(dead)
         missing = missing_write(self._client.timeline, store.client.timeline)

@@ -5,15 +5,18 @@ Source: docs/format.md#timeline.
 
 from __future__ import annotations
 
+from hudi_hive.timeline.core.heartbeats import HEARTBEAT_FOLDER, heartbeat_mtimes
 from hudi_hive.timeline.core.instant_files import timeline_folder
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.core.timeline import Timeline
 from hudi_hive.timeline.core.writer import TimelineSettings, TimelineWriter
 
 __all__ = [
+    "HEARTBEAT_FOLDER",
     "InstantClock",
     "Timeline",
     "TimelineSettings",
     "TimelineWriter",
+    "heartbeat_mtimes",
     "timeline_folder",
 ]

@@ -26,9 +26,10 @@ from hudi_hive.errors import (
 )
 from hudi_hive.options import locks
 from hudi_hive.storage import Storage
+from hudi_hive.timeline.core import HEARTBEAT_FOLDER, heartbeat_mtimes
 from hudi_hive.write.coordination.locks import Owner
 
-FOLDER: Final = ".hoodie/.heartbeat"
+FOLDER: Final = HEARTBEAT_FOLDER
 DEFAULT_INTERVAL_MS: Final = locks.HEARTBEAT_INTERVAL.default
 DEFAULT_MISSES: Final = locks.HEARTBEAT_MISSES.default
 
@@ -209,9 +210,7 @@ def silent_instants(
         misses: how many intervals may pass without one.
         clock: seconds since the epoch.
     """
-    listing = storage.list(FOLDER, missing_ok=True)
-    names = [path.rpartition("/")[2] for path in listing["path"].to_pylist()]
-    times = dict(zip(names, listing["mtime_ms"].to_pylist(), strict=True))
+    times = heartbeat_mtimes(storage)
     oldest = clock() * 1000 - interval_ms * misses
     return [i for i in instants if i not in times or times[i] < oldest or _ended(storage, i)]
 
@@ -226,8 +225,7 @@ def _ended(storage: Storage, instant: str) -> bool:
 
 def beating_instants(storage: Storage) -> list[str]:
     """Requested times of the instants that have a heartbeat file, expired or not."""
-    names = [path.rpartition("/")[2] for path in storage.list(FOLDER, missing_ok=True)["path"].to_pylist()]
-    return [name for name in names if name.isascii() and name.isdigit()]
+    return [name for name in heartbeat_mtimes(storage) if name.isascii() and name.isdigit()]
 
 
 def remove_heartbeat(storage: Storage, instant: str) -> None:
