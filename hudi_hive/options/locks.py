@@ -87,12 +87,12 @@ LOCK_CLIENT_RETRY_WAIT: Final = Option(
     "Milliseconds between two tries, at most.",
     honoured_by=(LOCK,),
 )
-LOCK_WAIT: Final = Option(
+LOCK_WAIT: Final[Option[int | None]] = Option(
     "hoodie.write.lock.wait_time_ms",
-    whole,
-    0,
-    "Milliseconds that each try waits for the lock; by default a try is a look. In DynamoDB also the lease, there "
-    "60,000 by default.",
+    optional(whole),
+    None,
+    "Milliseconds that each try waits for the lock: 60,000 by default. Without a provider, and at a lock file, a try "
+    "is a look by default. In DynamoDB also the lease.",
     honoured_by=(LOCK,),
 )
 LOCK_DATABASE: Final = Option(

@@ -158,6 +158,7 @@ def test_locks_say_who_holds_them_and_no_secrets(s3: S3Server, storage: Storage)
     options = {
         "hoodie.write.lock.provider": "StorageBasedLockProvider",
         "hoodie.write.lock.client.num_retries": "0",
+        "hoodie.write.lock.wait_time_ms": "0",
     }
     with table_lock(options, storage), pytest.raises(LockTimeoutError, match="if it does not prolong it") as caught:
         table_lock(options, storage).acquire()

@@ -12,7 +12,15 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, LockError, LockLostError, LockTimeoutError
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.locks import FileSystemLock, InProcessLock, Owner, TableLock, table_lock
+from hudi_hive.write.coordination.locks import (
+    DynamoDbLock,
+    FileSystemLock,
+    InProcessLock,
+    Owner,
+    TableLock,
+    ZookeeperLock,
+    table_lock,
+)
 
 FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 METASTORE = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
@@ -215,6 +223,51 @@ def test_options_choose_the_provider(storage, tmp_path):
     calls = []
     lock = table_lock(options, storage, metastore=lambda *arguments: calls.append(arguments) or process)
     assert lock.provider is process and calls == [("thrift://h:1", "db", "t", 500)]
+
+
+@pytest.mark.parametrize(
+    ("uri", "hashed"),
+    [
+        ("s3a://lake/tables/t", "27861C5B228D6FEA"),
+        ("s3://lake/tables/t/", "27861C5B228D6FEA"),
+        ("gs://b/t\u00e4ble", "0911AA19538AA656"),
+        ("/data/t", "B8447B8377C15F03"),
+    ],
+)
+def test_implicit_names_are_those_of_hudi(uri, hashed):
+    """What ``getLockBasePath`` of Hudi 1.0.2 and 1.1.1 gives for the URIs, ``file:/data/t`` the last of them."""
+    name, options = "hoodie.write.lock.provider", {"hoodie.write.lock.zookeeper.url": "h:1"}
+    place = table_lock({name: "ZookeeperBasedImplicitBasePathLockProvider", **options}, Storage(uri)).provider
+    assert isinstance(place, ZookeeperLock) and place.settings.path == f"/tmp/{hashed}/lock_key"
+    item = table_lock({name: "DynamoDBBasedImplicitPartitionKeyLockProvider"}, Storage(uri)).provider
+    assert isinstance(item, DynamoDbLock) and item.settings.partition_key == hashed
+
+
+@pytest.mark.parametrize(
+    ("provider", "patience_s"),
+    [
+        ("StorageBasedLockProvider", 60),
+        ("ZookeeperBasedImplicitBasePathLockProvider", 60),
+        ("DynamoDBBasedLockProvider", 120),  # and the lease
+        ("InProcessLockProvider", 60),
+        ("FileSystemBasedLockProvider", 0),  # Hudi looks once in each try
+        (None, 0),
+    ],
+)
+def test_a_try_waits_for_a_minute_where_hudis_does(provider, patience_s, monkeypatch):
+    options = {
+        "hoodie.write.lock.client.num_retries": "0",
+        "hoodie.write.lock.zookeeper.url": "h:1",
+        "hoodie.table.name": "t",
+        **({} if provider is None else {"hoodie.write.lock.provider": provider}),
+    }
+    waits = []
+    lock = table_lock(options, Storage("s3a://lake/t"), sleep=waits.append)
+    monkeypatch.setattr(type(lock.provider), "try_acquire", lambda self: False)
+    monkeypatch.setattr(type(lock.provider), "holder", lambda self: "another one holds it")
+    with pytest.raises(LockTimeoutError):
+        lock.acquire()
+    assert sum(waits) == pytest.approx(patience_s)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ from hudi_hive.write.coordination.store_checks import check_store
 
 _FILE_NAME: Final = "lock"
 _IMPLICIT_KEY: Final = "lock_key"
-_DEFAULT_LEASE_MS: Final = 60_000
+_WAIT_MS: Final = 60_000
+"""Milliseconds that a try waits for the lock, and of a lease in DynamoDB, as Hudi has them."""
 _MIN_VALIDITY_S: Final = 10
 _RENEWALS: Final = 10
 
@@ -104,7 +105,10 @@ def table_lock(
     provider, folder = make(_Request(texts, storage, metastore, sleep)), TableFolderLock.of(storage)
     # Other providers keep writers of all machines apart by themselves.
     store = StoreLock.of(storage) if isinstance(provider, InProcessLock) else None
+    # Hudi's lock file is looked at once in each try, and its single writers take no lock.
     wait_ms = lock_options.LOCK_WAIT.of(texts)
+    if wait_ms is None:
+        wait_ms = 0 if name is None or isinstance(provider, FileSystemLock) else _WAIT_MS
     if isinstance(provider, DynamoDbLock) and wait_ms:
         wait_ms += provider.settings.lease_ms  # as AWS's client, which waits for the end of the holder's lease too
     return TableLock(
@@ -203,7 +207,7 @@ def _dynamodb_lock(request: _Request, key: str) -> LockProvider:
     settings = DynamoDbSettings(
         lock_options.DYNAMODB_TABLE.of(texts),
         key,
-        lease_ms=lock_options.LOCK_WAIT.of(texts) or _DEFAULT_LEASE_MS,
+        lease_ms=lock_options.LOCK_WAIT.of(texts) or _WAIT_MS,
         billing_mode=lock_options.DYNAMODB_BILLING_MODE.of(texts),
         read_capacity=lock_options.DYNAMODB_READ_CAPACITY.of(texts),
         write_capacity=lock_options.DYNAMODB_WRITE_CAPACITY.of(texts),
