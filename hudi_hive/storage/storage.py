@@ -202,42 +202,20 @@ class Storage:
         return listing.set_column(0, LISTING_SCHEMA.field("path"), names)
 
     def _list_local(self, full: str, path: str, recursive: bool, missing_ok: bool, walk: bool) -> pa.Table:
-        # os.scandir gives name, kind and size in one go: several times faster than FileSelector's object per file.
-        paths: list[str] = []
-        sizes: list[int] = []
-        mtimes: list[int] = []
-        dirs: list[bool] = []
         rules = self._links
         assert rules is not None
-        todo = [(full, path)]
-        while todo:
-            folder, relative = todo.pop()
+
+        def scan(folder: str, relative: str) -> list[os.DirEntry[str]]:
             self.counters.add("lists", path=self.uri(relative))
             try:
                 with os.scandir(folder) as entries:
-                    for entry in entries:
-                        name = f"{relative}/{entry.name}" if relative else entry.name
-                        is_link = entry.is_symlink()
-                        if is_link and walk and rules.passes_over(entry, name):
-                            continue
-                        try:
-                            is_dir = entry.is_dir()
-                            stat = entry.stat()
-                        except OSError:
-                            if not is_link:
-                                continue  # removed between readdir and stat
-                            # Reading it fails by name, where a name left out would be rows that are missed.
-                            is_dir, stat = False, entry.stat(follow_symlinks=False)
-                        paths.append(name)
-                        sizes.append(0 if is_dir else stat.st_size)
-                        mtimes.append(stat.st_mtime_ns // 1_000_000)
-                        dirs.append(is_dir)
-                        if recursive and is_dir and not is_link:
-                            todo.append((entry.path, name))
+                    return list(entries)
             except FileNotFoundError:
                 if not missing_ok and folder == full:
                     raise
-        return local_files.listing(paths, sizes, mtimes, dirs)
+                return []
+
+        return local_files.walk(full, path, scan, rules.passes_over if walk else None, recursive=recursive)
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder exists."""
@@ -392,6 +370,16 @@ class Storage:
         self.counters.add("writes")
         with mapped_errors(self.uri(path)):
             return self._versions.write_version(self.full_path(path), data, current)
+
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file in one step, where :attr:`replaces_atomically`; one that comes late, to no file, makes nothing.
+
+        Raises:
+            PathNotFoundError: there is no such file.
+        """
+        self.counters.add("writes")
+        with mapped_errors(self.uri(path)):
+            self._versions.copy(self.full_path(path), self.full_path(target))
 
     @property
     def _versions(self) -> VersionedStore:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
@@ -23,24 +20,9 @@ from hudi_hive.storage import Storage
 from hudi_hive.write.coordination import FOLDER, StoreLock
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.writers import LocalWriter
-from integration.support.stores.proxy import Decide, Fault, Recording, Request, StoreProxy, nth_fault, random_faults
+from integration.storage.shared.upserts import NO_METADATA, behind, merged, rows, values
+from integration.support.stores.proxy import Fault, Recording, Request, StoreProxy, nth_fault, random_faults
 from integration.support.stores.s3 import S3Server
-
-NO_METADATA = {"hoodie.metadata.enable": "false"}
-
-
-def rows(step: int, count: int = 30) -> pa.Table:
-    keys = [f"k{number}" for number in range(step, step + count)]
-    return pa.table({"id": keys, "p": [f"p{int(key[1:]) % 3}" for key in keys], "v": [step] * count})
-
-
-def values(path: str, options: Mapping[str, Any]) -> dict[str, int]:
-    table = HudiTable.open(path, options).scan().to_arrow()
-    return dict(zip(table["id"].to_pylist(), table["v"].to_pylist(), strict=True))
-
-
-def merged(*steps: int) -> dict[str, int]:
-    return {key: step for step in steps for key in rows(step)["id"].to_pylist()}
 
 
 @pytest.fixture
@@ -53,24 +35,10 @@ def path(s3: S3Server) -> str:
 
 def is_completion(request: Request) -> bool:
     return (
-        request.kind == "CREATE"
+        request.kind == "COPY"
         and request.path.endswith((".commit", ".deltacommit"))
         and "/metadata/" not in (request.path)
     )
-
-
-def behind(matches: Callable[[Request], bool], first: Fault, then: Fault) -> Decide:
-    """Break one request and all behind it."""
-    broken = False
-
-    def decide(request: Request) -> Fault | None:
-        nonlocal broken
-        if broken:
-            return then
-        broken = matches(request)
-        return first if broken else None
-
-    return decide
 
 
 def test_requests_of_writes(s3: S3Server, s3_proxy: StoreProxy) -> None:

@@ -21,7 +21,7 @@ from hudi_hive.mutation.hudi.manifest import HudiManifest
 from hudi_hive.mutation.hudi.staging import RecordStager
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
-from hudi_hive.write.files import staging_folder
+from hudi_hive.timeline.core import staging_folder
 from hudi_hive.write.records import DELETE, INSERT, UPDATE
 
 _FILE: Final = "changes.arrow"

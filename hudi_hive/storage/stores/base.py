@@ -51,11 +51,13 @@ class FileVersion:
         data: all of the file.
         e_tag: what the store calls this content; changes with it.
         version: the store's number of the version, where it has one.
+        marked: it was put by this package under a condition.
     """
 
     data: bytes
     e_tag: str | None
     version: str | None
+    marked: bool = False
 
 
 @runtime_checkable
@@ -75,6 +77,17 @@ class VersionedStore(Protocol):
 
         Raises:
             FileExistsError: the file is of another version, was deleted, or, without a current version, is there.
+        """
+
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file in one step; a copy that is carried out when the file is gone makes nothing.
+
+        Args:
+            path: the file.
+            target: the copy, which replaces what is there.
+
+        Raises:
+            FileNotFoundError: there is no such file.
         """
 
 

@@ -338,7 +338,7 @@ class ObjectStore:
 
         def attempt(_: int) -> FileVersion:
             result = obstore.get(self._client, key)
-            return _version(bytes(result.bytes()), result.meta)
+            return _version(bytes(result.bytes()), result.meta, marked=_TOKEN in result.attributes)
 
         return self._run(path, attempt)
 
@@ -352,7 +352,7 @@ class ObjectStore:
                 result = obstore.put(
                     self._client, key, data, mode=mode, attributes={_TOKEN: token}, use_multipart=False
                 )
-                return _version(data, result)
+                return _version(data, result, marked=True)
             except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError) as error:
                 if error_code(error) in PASSING:
                     raise
@@ -360,7 +360,7 @@ class ObjectStore:
                 there = None if number == 1 else obstore.get(self._client, key)
                 if there is None or there.attributes.get(_TOKEN) != token:
                     raise FileExistsError(path) from None
-                return _version(data, there.meta)
+                return _version(data, there.meta, marked=True)
 
         def stale(_: int) -> bool:
             try:
@@ -414,10 +414,14 @@ class ObjectStore:
         names = self.list_folder(path, recursive=True).column("path").to_pylist()
         self.delete_files([f"{path}/{name}" for name in names])
 
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file inside the bucket: the server has both names."""
+        old, new = self._key(path), self._key(target)
+        self._run(path, lambda _: obstore.copy(self._client, old, new))
+
     def move(self, source: str, target: str) -> None:
         """Copy a file inside the bucket and delete the source."""
-        old, new = self._key(source), self._key(target)
-        self._run(source, lambda _: obstore.copy(self._client, old, new))
+        self.copy(source, target)
         self.delete_file(source)
 
 
@@ -462,8 +466,8 @@ def _condition(current: FileVersion) -> dict[str, str]:
     return {name: value for name, value in named if value is not None}
 
 
-def _version(data: bytes, meta: Any) -> FileVersion:  # noqa: ANN401 - obstore's ObjectMeta or PutResult
-    return FileVersion(data, meta.get("e_tag"), meta.get("version"))
+def _version(data: bytes, meta: Any, *, marked: bool) -> FileVersion:  # noqa: ANN401 - ObjectMeta or PutResult
+    return FileVersion(data, meta.get("e_tag"), meta.get("version"), marked)
 
 
 def _milliseconds(meta: Any) -> int:  # noqa: ANN401 - obstore's ObjectMeta

@@ -9,14 +9,16 @@ from hudi_hive.timeline.core.heartbeats import HEARTBEAT_FOLDER, heartbeat_mtime
 from hudi_hive.timeline.core.instant_files import timeline_folder
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.core.writer import TimelineSettings, TimelineWriter
+from hudi_hive.timeline.core.writer import STAGING, TimelineSettings, TimelineWriter, staging_folder
 
 __all__ = [
     "HEARTBEAT_FOLDER",
+    "STAGING",
     "InstantClock",
     "Timeline",
     "TimelineSettings",
     "TimelineWriter",
     "heartbeat_mtimes",
+    "staging_folder",
     "timeline_folder",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -36,3 +37,17 @@ TIMELINE_SCHEMA: Final = pa.schema(
     ]
 )
 """Columns of :meth:`Timeline.to_arrow`; ``operation`` is null where no metadata has been read."""
+
+
+def with_constants(table: pa.Table, values: Mapping[str, str | None]) -> pa.Table:
+    """A table with columns of one value each behind its own."""
+    for name, value in values.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
+    return table
+
+
+def concatenated(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Tables as one of a schema, also of none."""
+    if not tables:
+        return schema.empty_table()
+    return pa.concat_tables([table.cast(schema) for table in tables]).combine_chunks()

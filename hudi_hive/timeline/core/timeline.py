@@ -30,6 +30,8 @@ from hudi_hive.timeline.core.schemas import (
     PENDING_COMPACTION_SCHEMA,
     REPLACED_GROUPS_SCHEMA,
     TIMELINE_SCHEMA,
+    concatenated,
+    with_constants,
 )
 from hudi_hive.timeline.instants import (
     CLEAN,
@@ -44,6 +46,7 @@ from hudi_hive.timeline.instants import (
     SAVEPOINT,
     WRITE_ACTIONS,
     Instant,
+    State,
     millis_to_instant,
     parse_instant_name,
 )
@@ -90,6 +93,7 @@ class Timeline:
         archive_folder: str,
         timezone: str = "LOCAL",
         mtimes: Mapping[str, int] | None = None,
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
         self.layout = layout
         self.timezone = timezone
@@ -97,6 +101,7 @@ class Timeline:
         """Active instants, of each the highest state, sorted by requested time, comparable action, state."""
         self._storage = storage
         self._mtimes = dict(mtimes or {})
+        self._sizes = dict(sizes or {})
         self._folder, self._archive_folder = folder, archive_folder
         self._commits = CommitCache()
         self._files = InstantFiles(storage, folder, archive_folder, layout, self.instants)
@@ -165,6 +170,7 @@ class Timeline:
                 for instant in instants
             ]
         active_mtimes = {instant.path: mtimes[instant.path] for instant in instants}
+        sizes = dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
         return cls(
             storage,
             instants,
@@ -173,6 +179,7 @@ class Timeline:
             archive_folder=archive,
             timezone=timezone,
             mtimes=active_mtimes,
+            sizes={instant.path: sizes[instant.path] for instant in instants if not instant.is_completed},
         )
 
     @property
@@ -222,6 +229,10 @@ class Timeline:
     def pending(self, actions: Container[str] | None = None) -> tuple[Instant, ...]:
         """The requested and inflight instants, all or those of the given actions."""
         return tuple(i for i in self.instants if not i.is_completed and (actions is None or i.action in actions))
+
+    def filled_inflight_writes(self) -> tuple[Instant, ...]:
+        """Inflight writes whose file is not empty: that of one which completes on a store holds its outcome."""
+        return tuple(i for i in self.pending(WRITE_ACTIONS) if i.state is State.INFLIGHT and self._sizes.get(i.path))
 
     def write_instants(self) -> tuple[Instant, ...]:
         """Completed active instants that make data visible: commit, deltacommit, replacecommit."""
@@ -400,8 +411,8 @@ class Timeline:
         tables: list[pa.Table] = []
         for instant in self.completed({REPLACE_COMMIT}):
             replaced = self.commit_metadata(instant).replaced
-            tables.append(_with_constants(replaced, {"instant": instant.requested, "completed": instant.completed}))
-        return _concat(tables, REPLACED_GROUPS_SCHEMA)
+            tables.append(with_constants(replaced, {"instant": instant.requested, "completed": instant.completed}))
+        return concatenated(tables, REPLACED_GROUPS_SCHEMA)
 
     def pending_compactions(self) -> pa.Table:
         """File groups under pending compactions, log compactions left out: :data:`PENDING_COMPACTION_SCHEMA`."""
@@ -411,9 +422,9 @@ class Timeline:
         tables: list[pa.Table] = []
         for instant in self.pending({COMPACTION}):
             operations = self.compaction_plan(instant).operations
-            groups = _with_constants(operations, {"compaction_instant": instant.requested})
+            groups = with_constants(operations, {"compaction_instant": instant.requested})
             tables.append(groups.select(PENDING_COMPACTION_SCHEMA.names))
-        return _concat(tables, PENDING_COMPACTION_SCHEMA)
+        return concatenated(tables, PENDING_COMPACTION_SCHEMA)
 
     def pending_clustering(self) -> pa.Table:
         """File groups under a pending clustering, a table of :data:`PENDING_CLUSTERING_SCHEMA`."""
@@ -423,8 +434,8 @@ class Timeline:
         tables: list[pa.Table] = []
         for plan in self.pending_clustering_plans():
             groups = plan.slices.select(["partition", "file_id"])
-            tables.append(_with_constants(groups, {"instant": plan.instant.requested}))
-        return _concat(tables, PENDING_CLUSTERING_SCHEMA)
+            tables.append(with_constants(groups, {"instant": plan.instant.requested}))
+        return concatenated(tables, PENDING_CLUSTERING_SCHEMA)
 
     def pending_clustering_plans(self) -> tuple[ClusteringPlan, ...]:
         """Plans of the pending clusterings, without those that were rolled back since the timeline was loaded."""
@@ -482,15 +493,3 @@ def _rank(instant: Instant) -> tuple[int, str]:
 
 def _strings(values: list[Any]) -> pa.Array:
     return pa.array(values, pa.string())
-
-
-def _with_constants(table: pa.Table, values: Mapping[str, str | None]) -> pa.Table:
-    for name, value in values.items():
-        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
-    return table
-
-
-def _concat(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
-    if not tables:
-        return schema.empty_table()
-    return pa.concat_tables([table.cast(schema) for table in tables]).combine_chunks()

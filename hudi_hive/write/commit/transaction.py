@@ -16,6 +16,7 @@ import os
 import posixpath
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -52,6 +53,7 @@ from hudi_hive.write.coordination import (
     WriterHeartbeat,
     check_conflicts,
     check_store,
+    exclude_former_holders,
     quietly,
     refuse_new_index,
     table_lock,
@@ -205,7 +207,7 @@ class WriteTransaction:
         self._heartbeat = heartbeat
         self._process = os.getpid()
 
-    @property
+    @cached_property
     def _writer(self) -> TimelineWriter:
         return TimelineWriter(self.client.storage, self.client.config)
 
@@ -263,7 +265,7 @@ class WriteTransaction:
         self._after = after = AfterCommit(self.client.base_path, self.instant)
         try:
             with after, self._lock as lock:
-                now = self.client.reload()
+                now = exclude_former_holders(self.client.reload(), self.instant)
                 self._check(now, operation)
                 if versions is None:
                     # Others may have made versions of the same columns.
@@ -277,6 +279,7 @@ class WriteTransaction:
                 completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
                 if versions:
                     persist(now, self.instant, completion, versions)
+                self._writer.prepare(self._action, self.instant, payload)
                 lock.verify()
                 done = after.complete(self._writer, self._action, payload, completion, just_seen=True)
                 self.behind = _behind(now, table, done, payload)
@@ -284,8 +287,7 @@ class WriteTransaction:
             self._unknown = True
             raise
         finally:
-            if after.done is not None:
-                self._tidy(after)
+            self._tidy(after)
         assert after.done is not None
         return after.done
 
@@ -401,6 +403,8 @@ class WriteTransaction:
 
     def _tidy(self, after: AfterCommit) -> None:
         """What the commit leaves behind; the write stands whether this succeeds or not."""
+        if after.done is None:
+            return
         storage = self.client.storage
         if self._knows_markers and not storage.has_folders:
             heartbeat, self._heartbeat = self._heartbeat, None

@@ -27,6 +27,7 @@ from hudi_hive.write.coordination.conflicts import (
     touched_groups,
 )
 from hudi_hive.write.coordination.executor import LocalExecutor, TaskExecutor
+from hudi_hive.write.coordination.former_holders import exclude_former_holders
 from hudi_hive.write.coordination.heartbeat import (
     FOLDER,
     WriterHeartbeat,
@@ -62,6 +63,7 @@ __all__ = [
     "beating_instants",
     "check_conflicts",
     "check_store",
+    "exclude_former_holders",
     "followed",
     "heartbeat_times",
     "log_failure",

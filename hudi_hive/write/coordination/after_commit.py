@@ -108,14 +108,20 @@ class AfterCommit:
     def _look(
         self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None, error: HudiHiveError
     ) -> Instant:
-        """The completed instant, if a request that was not answered has created it."""
-        completed = None
+        """The completed instant, if a request that was not answered has created it.
+
+        Where a request on its way can be made void, the write has failed if it has not.
+        """
         try:
+            is_void = writer.withdraw(action, self._instant)
             completed = writer.completed_with(action, self._instant, payload, completion)
         except HudiHiveError as again:
             error.add_note(f"the timeline cannot be looked at either: {again.message}")
-        if completed is not None:
-            return completed
+        else:
+            if completed is not None:
+                return completed
+            if is_void:
+                raise error
         raise CommitOutcomeUnknownError(
             "it is not known whether the commit is complete: the store did not answer in time",
             path=self._path,

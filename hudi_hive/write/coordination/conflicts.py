@@ -168,12 +168,18 @@ def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: Concur
 
 
 def _refuse_undone_below(client: MetaClient, begun: Timeline, operation: ConcurrentOperation) -> None:
-    """What was complete when the write began, and may be in what it wrote, must not have been rolled back since."""
+    """What was complete when the write began, and may be in what it wrote, must not have been rolled back since.
+
+    Nor the write itself, whose inflight file may have come behind that.
+    """
     now = client.timeline
     read = {i.requested for i in begun.write_instants()}
     before = {i.requested for i in begun.instants if i.action == ROLLBACK and i.is_completed}
     for rollback in (i for i in now.instants if i.action == ROLLBACK and i.requested not in before):
-        undone = read.intersection(_targets(now, rollback))
+        targets = _targets(now, rollback)
+        if operation.instant in targets:
+            raise _conflict(client, operation, "another writer took this one for dead and rolled it back")
+        undone = read.intersection(targets)
         if undone:
             why = f"instant {min(undone)}, which it read, was rolled back by {rollback.requested} meanwhile"
             raise _conflict(client, operation, why)

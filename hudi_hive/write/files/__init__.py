@@ -13,7 +13,6 @@ from hudi_hive.write.files.markers import (
     remove_markers,
     remove_staging,
     remove_unclaimed,
-    staging_folder,
     try_remove_leftovers,
     try_remove_markers,
 )
@@ -66,7 +65,6 @@ __all__ = [
     "remove_unclaimed",
     "run_write_task",
     "split_by_file_group",
-    "staging_folder",
     "status",
     "try_remove_leftovers",
     "try_remove_markers",

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.storage import Storage
 from hudi_hive.table.view import FileKind, delete_data_files, is_partition_path, parse_file_names
+from hudi_hive.timeline.core import STAGING, staging_folder
 
 _log = logging.getLogger(__name__)
 
 _TEMP: Final = ".hoodie/.temp"
-_STAGING: Final = "mutation-"
 _MARKER: Final = ".marker."
 _made_here: Final[dict[tuple[str, str], list[str]]] = {}
 """Markers on stores that this process has made, by table and instant."""
@@ -42,14 +42,6 @@ class MarkerKind(StrEnum):
 def marker_folder(instant: str) -> str:
     """Folder of an instant's markers, relative to the base path."""
     return f"{_TEMP}/{instant}"
-
-
-def staging_folder(instant: str) -> str:
-    """Folder of the staged records of a mutation, relative to the base path.
-
-    It is not below the folder of markers: Hudi takes all that is there for markers when it rolls a write back.
-    """
-    return f"{_TEMP}/{_STAGING}{instant}"
 
 
 def create_marker(storage: Storage, instant: str, partition: str, name: str, kind: MarkerKind) -> None:
@@ -159,5 +151,5 @@ def marked_instants(storage: Storage) -> list[str]:
     """Requested times of the instants that have markers or staged records."""
     listing = storage.list(_TEMP, missing_ok=True)
     names = map(posixpath.basename, listing.column("path").filter(listing.column("is_dir")).to_pylist())
-    instants = dict.fromkeys(name.removeprefix(_STAGING) for name in names)
+    instants = dict.fromkeys(name.removeprefix(STAGING) for name in names)
     return [name for name in instants if name.isascii() and name.isdigit()]

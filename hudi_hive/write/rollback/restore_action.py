@@ -120,8 +120,10 @@ def _execute(
     undone: dict[str, tuple[RollbackMetadata, ...]] = {}
     for requested, action in plan.targets:
         context = context.reload()
-        own = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
-        target = own[0] if own else _gone(requested, action)
+        target = _state_of(context, requested, action)
+        if context.writer.exclude(target):
+            context = context.reload()
+            target = _state_of(context, requested, action)
         requests = files_to_undo(context.client, target, context.executor, undone=[time for time, _ in plan.targets])
         undone[requested] = (undo(context, instant.requested, target, requests),)
     metadata = RestoreMetadata(instant, tuple(time for time, _ in plan.targets), plan.targets, undone)
@@ -139,7 +141,10 @@ def _execute(
     return replace(metadata, instant=context.complete(instant, finish))
 
 
-def _gone(requested: str, action: str) -> Instant:
-    """An instant that an earlier attempt of the restore has taken off the timeline."""
+def _state_of(context: ServiceContext, requested: str, action: str) -> Instant:
+    """What is there of a write, which an earlier attempt of the restore may have taken off the timeline."""
+    own = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
+    if own:
+        return own[0]
     name = REPLACE_COMMIT if action == CLUSTERING else action
     return Instant(requested, name, State.REQUESTED, None, "", "")

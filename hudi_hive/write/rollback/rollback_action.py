@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -44,11 +44,9 @@ from hudi_hive.timeline.payloads import (
     encode_rollback_plan,
 )
 from hudi_hive.write.coordination import (
-    HEARTBEAT,
     WriterHeartbeat,
     beating_instants,
     heartbeat_times,
-    quietly,
     remove_heartbeat,
     silent_instants,
 )
@@ -65,6 +63,7 @@ from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, version
 from hudi_hive.write.service_base import (
     ServiceContext,
     claimed,
+    ending,
     is_beating,
     pending_still,
     refuse_beating,
@@ -110,21 +109,20 @@ def rollback(
     target = _target(context, requested)
     _check(context, target)
     requests = files_to_undo(context.client, target, context.executor)
-    drop_plan = drop_plan or target.state is State.REQUESTED
-    beating: list[WriterHeartbeat] = []
+    begun = isinstance(instant, Instant) and instant.state is State.INFLIGHT
+    drop_plan = drop_plan or (target.state is State.REQUESTED and not begun)
+    with ExitStack() as stack:
+        beating: list[WriterHeartbeat] = []
 
-    def plan(drawn: str) -> bytes:
-        beating.append(WriterHeartbeat.of(context.options, context.client.storage, drawn))
-        beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
-        own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
-        return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
+        def plan(drawn: str) -> bytes:
+            beating.append(WriterHeartbeat.of(context.options, context.client.storage, drawn))
+            beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
+            stack.enter_context(ending(beating[0], drawn))
+            own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
+            return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
 
-    try:
         now, own = context.request(ROLLBACK, plan, check=partial(_check_again, target=target, dead=dead))
         return _execute(now, own, target, requests, beating[0], drop_plan=drop_plan)
-    finally:
-        for heartbeat in beating:
-            quietly(HEARTBEAT, requested, heartbeat.stop)
 
 
 def rollback_failed_writes(context: ServiceContext, *, recent: bool = False) -> list[RollbackMetadata]:
@@ -211,9 +209,17 @@ def _resumed(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbe
             "the plan of a pending rollback names no instant", path=instant.path, instant=instant.requested
         )
     requested, action = plan.target
-    known = [i for i in context.client.timeline.instants if i.requested == requested and i.action != SAVEPOINT]
-    target = known[0] if known else Instant(requested, action, State.REQUESTED, None, "", "")
+    target = _state_of(context, requested, action)
+    if context.writer.exclude(target):
+        context = context.reload()
+        target = _state_of(context, requested, action)
     return _execute(context, instant, target, plan.requests, heartbeat)
+
+
+def _state_of(context: ServiceContext, requested: str, action: str) -> Instant:
+    """What is there of the target of a rollback that is taken up again."""
+    left = [i for i in context.client.timeline.instants if i.requested == requested and i.action != SAVEPOINT]
+    return left[0] if left else Instant(requested, action, State.REQUESTED, None, "", "")
 
 
 def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceContext, Instant]:
@@ -269,6 +275,8 @@ def undo(
         check_data_files(request.partition, request.files, instant=instant)
     refuse_savepointed(context.client, target.requested, requests)
     if target.is_completed:
+        if storage.replaces_atomically:
+            context.writer.delete(target, [State.INFLIGHT])  # of which a late request would make it complete again
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
     parts = context.executor.map(partial(undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
@@ -386,11 +394,17 @@ def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
     """Under the lock: what is to be undone is what it was, and nobody else's."""
     same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
     begun = {target[0] for target in rolled_back_now(now)}
-    if not any(i.state is target.state for i in same) or target.requested in begun:
+    # Who takes the table's lock may have excluded it meanwhile, so that it is requested again.
+    states = {target.state, State.REQUESTED} if target.state is State.INFLIGHT else {target.state}
+    if not any(i.state in states for i in same) or target.requested in begun:
         raise _conflict(now, str(target), target.requested)
     _check(now, target)
     if dead:
         refuse_beating(now, target)
+    if now.writer.exclude(target):
+        later = now.client.reload().timeline.write_instants()
+        if any(i.requested == target.requested for i in later):
+            raise _conflict(now, str(target), target.requested)
 
 
 def _conflict(now: ServiceContext, what: str, requested: str) -> WriteConflictError:

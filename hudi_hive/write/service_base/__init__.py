@@ -12,6 +12,7 @@ from hudi_hive.write.service_base.checks import (
 )
 from hudi_hive.write.service_base.claim import (
     claimed,
+    ending,
     is_beating,
     pending_still,
     refuse_beating,
@@ -23,6 +24,7 @@ from hudi_hive.write.service_base.context import ServiceContext
 __all__ = [
     "ServiceContext",
     "claimed",
+    "ending",
     "is_beating",
     "pending_still",
     "refuse_beating",

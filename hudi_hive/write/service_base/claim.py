@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hudi_hive.errors import TimelineError, WriteConflictError
+from hudi_hive.errors import CommitOutcomeUnknownError, TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import ROLLBACK
 from hudi_hive.write.coordination import HEARTBEAT, WriterHeartbeat, heartbeat_times, quietly, silent_instants
@@ -58,10 +58,25 @@ def claimed(
     with context.lock():
         running = _begun(context.reload(), instant, payload)
         heartbeat.start()
-    try:
+    with ending(heartbeat, instant.requested):
         yield running, heartbeat
-    finally:
-        quietly(HEARTBEAT, instant.requested, heartbeat.stop)
+
+
+@contextmanager
+def ending(heartbeat: WriterHeartbeat, instant: str) -> Iterator[None]:
+    """End a heartbeat behind the block; the file stays where it is not known whether the action is complete.
+
+    Others wait for the end of such a heartbeat before they look at the instant.
+    """
+    try:
+        yield
+    except CommitOutcomeUnknownError:
+        heartbeat.abandon()
+        raise
+    except BaseException:
+        quietly(HEARTBEAT, instant, heartbeat.stop)
+        raise
+    quietly(HEARTBEAT, instant, heartbeat.stop)
 
 
 def pending_still(now: ServiceContext, instant: Instant) -> Instant:

@@ -11,7 +11,14 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
-from hudi_hive.write.coordination import AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
+from hudi_hive.write.coordination import (
+    AfterCommit,
+    LocalExecutor,
+    TableLock,
+    TaskExecutor,
+    exclude_former_holders,
+    table_lock,
+)
 
 Lock = Callable[[], AbstractContextManager[TableLock | None]]
 """Gives the table's lock as a context manager; one that gives None locks nothing."""
@@ -51,6 +58,10 @@ class ServiceContext:
         """The writer of the files of instants."""
         return TimelineWriter(self.client.storage, self.client.config)
 
+    def _now(self, instant: str = "") -> ServiceContext:
+        """The context under the lock, with nobody about to complete a write who had the lock before."""
+        return replace(self, client=exclude_former_holders(self.client.reload(), instant))
+
     def request(
         self,
         action: str,
@@ -69,7 +80,7 @@ class ServiceContext:
             The context with the table as it was when the instant was drawn, and the instant.
         """
         with self.lock():
-            now = self.reload()
+            now = self._now()
             check(now)
             MetadataWriter.check(now.client, self.options)
             time = self.clock.new_instant(now.client.timeline, now.client.config.timezone)
@@ -88,12 +99,15 @@ class ServiceContext:
         """
         after = AfterCommit(self.client.base_path, instant.requested)
         with after, self.lock() as held:
-            now = self.reload()
+            now = self._now(instant.requested)
             payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor))
             completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
+            writer = self.writer
+            if instant.is_write:
+                writer.prepare(instant.action, instant.requested, payload, again=True)
             if held is not None:
                 held.verify()  # whoever took a lost lock may have completed something that this one has not seen
-            after.complete(self.writer, instant.action, payload, completion)
+            after.complete(writer, instant.action, payload, completion)
         self.failed.update(after.failed)
         assert after.done is not None
         return after.done

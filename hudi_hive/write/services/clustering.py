@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import (
+    CommitOutcomeUnknownError,
     UnknownColumnError,
     UnsupportedTableError,
     WriteConflictError,
@@ -226,6 +227,8 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     try:
         with claimed(context, instant) as (running, heartbeat):
             done = _run(context.reload(), running, plan, heartbeat)
+    except CommitOutcomeUnknownError:
+        raise  # it may be complete
     except Exception as failure:
         if running is None:
             raise  # another process has it

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError, WriteError
+from hudi_hive.errors import CommitOutcomeUnknownError, UnsupportedTableError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
@@ -245,6 +245,8 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
     try:
         with claimed(context, instant) as (running, heartbeat):
             done = _run(context.reload(), running, plan.operations, heartbeat)
+    except CommitOutcomeUnknownError:
+        raise  # it may be complete
     except Exception:
         if running is None:
             raise  # another process has it

@@ -34,6 +34,7 @@ class Fault(enum.Enum):
     CUT = "answer ends in the middle"
     ANSWER_LOST = "done, and reset before the answer"
     ANSWER_LATE = "done, and answered when the client has given up"
+    HELD = "reset, and done when the proxy lets it go"
 
 
 _ANSWERS: Final = {
@@ -170,7 +171,6 @@ class StoreProxy:
     Attributes:
         port: its own port on 127.0.0.1.
         delay_s: seconds that each request waits before it goes on.
-        late_s: seconds that a late answer waits.
         decide: says of each request which fault it has; None breaks none.
         rewrite: changes what goes on to the server.
         answer: changes what the server answered.
@@ -182,10 +182,10 @@ class StoreProxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._held: list[tuple[Request, bytes]] = []
         self._in_flight = 0
         self.port = 0
         self.delay_s = 0.0
-        self.late_s = 5.0
         self.decide: Decide | None = None
         self.rewrite: RewriteRequest | None = None
         self.answer: RewriteAnswer | None = None
@@ -241,6 +241,18 @@ class StoreProxy:
         finally:
             self.decide = before
 
+    def let_go(self) -> list[Request]:
+        """Have the server carry out what was held, in the order in which it came; gives the requests, with status."""
+        held, self._held = self._held, []
+
+        async def forward() -> None:
+            for request, data in held:
+                request.status, _, body, _ = await self._forward(request, data)
+                request.answered = len(body)
+
+        asyncio.run_coroutine_threadsafe(forward(), self._loop).result()
+        return [request for request, _ in held]
+
     # -- one connection ------------------------------------------------------------------------------------------
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -267,6 +279,9 @@ class StoreProxy:
         self.requests.append(request)
         try:
             answer, lasting = await self._answer(request, head + body)
+            if request.fault is Fault.ANSWER_LATE:
+                await reader.read(1)  # nothing: the client goes away when it has waited long enough
+                answer = b""
         finally:
             self._in_flight -= 1
             request.ended = time.monotonic()
@@ -285,7 +300,9 @@ class StoreProxy:
         if fault in _ANSWERS:
             request.status = _ANSWERS[fault][0]
             return _refusal(fault, request.method), True
-        if fault is Fault.RESET:
+        if fault is Fault.HELD:
+            self._held.append((request, data))
+        if fault in (Fault.RESET, Fault.HELD):
             return b"", False
         if self.rewrite is not None:
             data = self.rewrite(request, data)
@@ -297,8 +314,6 @@ class StoreProxy:
             return b"", False
         if fault is Fault.CUT:
             return (head + body[: len(body) // 2] if body else head[: len(head) // 2]), False
-        if fault is Fault.ANSWER_LATE:
-            await asyncio.sleep(self.late_s)
         return head + body, lasting
 
     async def _forward(self, request: Request, data: bytes) -> tuple[int, bytes, bytes, bool]:

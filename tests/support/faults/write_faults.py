@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +29,7 @@ from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBA
 from hudi_hive.timeline.payloads import RollbackMetadata
 from hudi_hive.write.rollback import keeps_plan
 from hudi_hive.write.service_base import ServiceContext
+from tests.support.faults.remote_path import copy_tree
 
 CALLS = (
     "list",
@@ -41,9 +41,24 @@ CALLS = (
     "create_if_absent",
     "create_dir",
     "delete",
+    "delete_files",
     "delete_tree",
+    "read_version",
+    "write_version",
+    "copy",
 )
-CHANGES = ("write_bytes", "replace_bytes", "open_output", "create_if_absent", "create_dir", "delete", "delete_tree")
+CHANGES = (
+    "write_bytes",
+    "replace_bytes",
+    "open_output",
+    "create_if_absent",
+    "create_dir",
+    "delete",
+    "delete_files",
+    "delete_tree",
+    "write_version",
+    "copy",
+)
 """Those that change something: a death ahead of another one leaves what a death ahead of the next of these leaves."""
 
 _TORN = ("write_bytes", "open_output", "delete_tree")
@@ -250,7 +265,7 @@ class Scenario:
         table, copy = folder / "table", folder / "after"
         self.prepare(table)
         before = rows_of(table)
-        shutil.copytree(table, copy)
+        copy_tree(table, copy)
         calls = count_calls(self.act, copy)
         assert self.is_done(copy), "the act does not do what it is for"
         check_tidy(copy, services=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.faults.remote_path import RemotePath, copy_tree, remove_tree
 from tests.support.faults.write_faults import (
     Rows,
     Scenario,
@@ -67,7 +67,7 @@ def evenly(points: Sequence[tuple[int, bool]], most: int | None) -> list[tuple[i
 
 def check_kill(scenario: Scenario, states: States, copy: Path, at: int, torn: bool) -> str:
     """Kill at one point of a copy and check what is left."""
-    shutil.copytree(states.table, copy)
+    copy_tree(states.table, copy)
     assert killed(scenario.act, copy, at, torn=torn), "the process came to its end"
     # A service is taken up from any state; what comes of the second run of a write does not depend on the first.
     again = scenario.is_service or at % 8 == 0
@@ -76,7 +76,7 @@ def check_kill(scenario: Scenario, states: States, copy: Path, at: int, torn: bo
 
 def check_failure(scenario: Scenario, states: States, copy: Path, at: int) -> str:
     """One call fails: what was asked for is refused and the table as it was, or it is done."""
-    shutil.copytree(states.table, copy)
+    copy_tree(states.table, copy)
     with failing(at):
         try:
             scenario.act(copy)
@@ -102,23 +102,31 @@ def _rows_and_state(states: States, copy: Path) -> tuple[Rows, str]:
 def sweep(scenario: Scenario, *, most: int | None = None, reads: bool = False, failures: bool = False) -> Result:
     """Kill, or let fail, a scenario at its points."""
     with tempfile.TemporaryDirectory(prefix="kills_") as name:
-        folder = Path(name)
-        states = scenario.states(folder)
-        result = Result(scenario.name, len(states.calls))
-        points = kill_points(states.calls, reads=reads)
-        if failures:
-            points = [(at, False) for at in range(len(states.calls))]
-        for at, torn in evenly(points, most):
-            copy = folder / "copy"
-            try:
-                if failures:
-                    result.left[check_failure(scenario, states, copy, at)] += 1
-                else:
-                    result.left[check_kill(scenario, states, copy, at, torn)] += 1
-            except Exception as error:  # all points are looked at
-                point = f"{at} {states.calls[at]}{' half-way' if torn else ''}"
-                result.failures[point] = f"{type(error).__name__}: {error}"
-            shutil.rmtree(copy, ignore_errors=True)
+        return sweep_in(Path(name), scenario, most=most, reads=reads, failures=failures)
+
+
+def sweep_in(
+    folder: Path, scenario: Scenario, *, most: int | None = None, reads: bool = False, failures: bool = False
+) -> Result:
+    """The same in a folder, also of a store."""
+    states = scenario.states(folder)
+    result = Result(scenario.name, len(states.calls))
+    points = kill_points(states.calls, reads=reads)
+    if failures:
+        points = [(at, False) for at in range(len(states.calls))]
+    if isinstance(folder, RemotePath):
+        points = [(at, torn) for at, torn in points if not torn]  # there is a whole file there or none
+    for at, torn in evenly(points, most):
+        copy = folder / f"copy{at}{'torn' if torn else ''}"  # a late request must not meet the next one
+        try:
+            if failures:
+                result.left[check_failure(scenario, states, copy, at)] += 1
+            else:
+                result.left[check_kill(scenario, states, copy, at, torn)] += 1
+        except Exception as error:  # all points are looked at
+            point = f"{at} {states.calls[at]}{' half-way' if torn else ''}"
+            result.failures[point] = f"{type(error).__name__}: {error}"
+        remove_tree(copy)
     return result
 
 
