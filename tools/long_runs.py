@@ -21,6 +21,8 @@ RUNS = (
     "tests.support.mutation.hudi_bank",
     "integration.long.write_matrix",
     "integration.long.write_matrix --store s3 --operation upsert",
+    "integration.long.write_matrix --store s3 --faults 0.05 --operation upsert --operation delete --version 9",
+    "integration.long.store_faults table",
     "integration.long.write_kills",
     "integration.long.store_fixtures",
     "integration.long.store_matrix",

@@ -35,9 +35,9 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
+from integration.long.store_faults import IMPATIENT, breaking_store
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
-from integration.support.stores.s3 import S3Server
 
 OPERATIONS = (
     "bulk_insert",
@@ -441,6 +441,7 @@ def main() -> int:
     parser.add_argument("--first", action="append", choices=FIRSTS)
     parser.add_argument("--kind", action="append", choices=tuple(KINDS))
     parser.add_argument("--store", choices=("s3",), help="tables are there, and not on local disk")
+    parser.add_argument("--faults", type=float, default=0.0, help="part of our own requests to S3 that is broken")
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     parser.add_argument("--without-metadata", action="store_true", help="nobody writes a metadata table")
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
@@ -451,8 +452,10 @@ def main() -> int:
         folder: Path | str = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="write_matrix_"))
         options, hadoop = None, None
         if chosen.store == "s3":
-            server = stack.enter_context(S3Server())
-            folder, options, hadoop = server.folder("s3a"), server.options(), server.hadoop()
+            store = breaking_store(chosen.faults, "matrix", lambda: total.total() - passed.total())
+            server, proxy = stack.enter_context(store)
+            folder, hadoop = server.folder("s3a"), server.hadoop()
+            options = {**server.options(proxy.port), **IMPATIENT} if chosen.faults else server.options()
         for version in chosen.version or VERSIONS:
             wanted = [replace(cell, metadata=not chosen.without_metadata) for cell in _chosen(chosen, version)]
             with HudiPeer(version, hadoop) as peer:

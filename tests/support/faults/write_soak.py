@@ -28,17 +28,27 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import FileVanishedError, HudiHiveError, WriteConflictError
+from hudi_hive.errors import (
+    CommitOutcomeUnknownError,
+    FileVanishedError,
+    HudiHiveError,
+    StoreThrottledError,
+    StoreUnreachableError,
+    WriteConflictError,
+)
 from hudi_hive.metadata import MetadataListing, validate
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS
 from hudi_hive.write.coordination import FOLDER as HEARTBEATS
 from hudi_hive.write.coordination import table_lock
 from hudi_hive.write.files import marked_instants
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import cluster, compact
+from tests.support.faults.write_faults import files_without_commit
 
 PARTITIONS = 4
 KEYS = 40
@@ -53,7 +63,6 @@ OPERATIONS = {
 }
 OPTIONS = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
-    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
     "hoodie.write.lock.client.wait_time_ms_between_retry": "200",
     "hoodie.write.lock.client.num_retries": "300",
     "hoodie.cleaner.commits.retained": "10",
@@ -62,6 +71,9 @@ OPTIONS = {
     "hoodie.metadata.compact.max.delta.commits": "6",
     "hoodie.metadata.record.index.enable": "false",
 }
+
+UNANSWERED = (StoreThrottledError, StoreUnreachableError)
+FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 
 Row = tuple[str, int, str]
 """Partition, number and commit time of a key."""
@@ -105,7 +117,13 @@ class Log:
 
 @dataclass(frozen=True)
 class Soak:
-    """One run: where, what and how much."""
+    """One run: where, what and how much.
+
+    Args:
+        lock: the lock provider's class.
+        storage_options: of the table's store.
+        logs: local folder of what the processes say; beside the table if not given.
+    """
 
     path: str
     version: int = 8
@@ -114,6 +132,23 @@ class Soak:
     writers: int = 2
     readers: int = 1
     seed: int = 1
+    lock: str = FILE_LOCK
+    storage_options: Mapping[str, str] | None = None
+    logs: str = ""
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Write options."""
+        return OPTIONS | {"hoodie.write.lock.provider": self.lock}
+
+    def open(self) -> HudiTable:
+        """The table as it is now."""
+        return HudiTable.open(self.path, self.storage_options)
+
+    def client(self, *, metadata: bool = False) -> MetaClient:
+        """The table as it is now, listed by its metadata table or by folders."""
+        listing = MetadataListing() if metadata else None
+        return MetaClient.load(self.path, self.storage_options, listing=listing)
 
 
 def city(key: str) -> str:
@@ -157,27 +192,41 @@ class Writer:
     def write(self, operation: str, rows: Mapping[str, tuple[str, int]], partitions: tuple[str, ...] = ()) -> None:
         """Commit, again and again until it succeeds, and note it down."""
         for _ in range(TRIES):
-            table = HudiTable.open(self._soak.path)
             try:
+                table = self._soak.open()
                 if operation == "delete_partition":
-                    report = table.delete_partitions(partitions, OPTIONS)
+                    report = table.delete_partitions(partitions, self._soak.options)
                 else:
-                    report = table.write(operation, batch(rows), OPTIONS)
+                    report = table.write(operation, batch(rows), self._soak.options)
                 break
             except WriteConflictError:
                 self._log.refused["conflict"] += 1
                 time.sleep(self._chance.random() * 0.1)
+            except CommitOutcomeUnknownError as error:
+                self._log.refused["outcome unknown"] += 1
+                done = [i for i in self._soak.client().timeline.write_instants() if i.requested == error.instant]
+                if done:
+                    self._note(done[0], operation, rows, partitions)
+                    return
+            except UNANSWERED as error:
+                self._log.refused[type(error).__name__] += 1
         else:
             raise RuntimeError(f"{operation} lost {TRIES} times")
-        instant = report.instant
-        order = instant.completed or str(os.stat(Path(self._soak.path) / instant.path).st_mtime_ns).rjust(20, "0")
-        self._log.commits.append(Commit(instant.requested, order, operation, rows, partitions))
-        self._log.counts[operation] += 1
+        self._note(report.instant, operation, rows, partitions)
         assert report.services is not None
         for name, error in report.services.failed.items():
             self._log.refused[f"{name}: {type(error).__name__}"] += 1
             if not isinstance(error, WriteConflictError):
                 self._log.errors.append(f"service {name}: {error}")
+
+    def _note(
+        self, instant: Instant, operation: str, rows: Mapping[str, tuple[str, int]], partitions: tuple[str, ...]
+    ) -> None:
+        order = instant.completed
+        if order is None:
+            order = str(os.stat(Path(self._soak.path) / instant.path).st_mtime_ns).rjust(20, "0")
+        self._log.commits.append(Commit(instant.requested, order, operation, rows, partitions))
+        self._log.counts[operation] += 1
 
     def _rows(self, operation: str, number: int) -> dict[str, tuple[str, int]]:
         count = self._chance.randint(1, 8)
@@ -203,7 +252,7 @@ def serve(soak: Soak, ended: Event, log: Log) -> None:
         name, service = services[turn % len(services)]
         turn += 1
         try:
-            done = service(context(soak.path))
+            done = service(context(soak))
             log.counts[name] += len(done)
         except HudiHiveError as error:
             log.refused[f"{name}: {type(error).__name__}"] += 1
@@ -212,10 +261,10 @@ def serve(soak: Soak, ended: Event, log: Log) -> None:
         ended.wait(0.5)
 
 
-def context(path: str) -> ServiceContext:
-    client = MetaClient.load(path)
-    lock = table_lock(OPTIONS, client.storage)
-    return ServiceContext(client, OPTIONS, lock=lambda: lock)
+def context(soak: Soak) -> ServiceContext:
+    client = soak.client()
+    lock = table_lock(soak.options, client.storage)
+    return ServiceContext(client, soak.options, lock=lambda: lock)
 
 
 def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
@@ -228,11 +277,14 @@ def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
             begin = moments[-chance.randint(1, 4)] if len(moments) >= 4 and chance.random() < 0.5 else ""
             try:
                 read = pull(soak, listing, begin)
+                client = soak.client()
             except FileVanishedError:
                 log.refused["vanished"] += 1
                 continue
+            except UNANSWERED as error:
+                log.refused[type(error).__name__] += 1
+                continue
             log.reads.append(read)
-            client = MetaClient.load(soak.path)
             completed = [each.completed or "" for each in client.timeline.write_instants()]
             times = read.seen if soak.version == 6 else completed
             newest = max(times, default=None)
@@ -244,7 +296,7 @@ def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
 
 def pull(soak: Soak, listing: str, begin: str) -> Read:
     """One read: a snapshot, or what came after a time."""
-    client = MetaClient.load(soak.path, listing=MetadataListing() if listing == "metadata" else None)
+    client = soak.client(metadata=listing == "metadata")
     table = HudiTable(client)
     timeline = client.timeline
     options = {"hoodie.read.timeline.holes.resolution.policy": "BLOCK"} if begin and soak.version == 6 else {}
@@ -337,14 +389,23 @@ def _difference(read: Read, expected_rows: Mapping[str, Row]) -> str:
 
 def left_over(soak: Soak) -> list[str]:
     """What nobody may find behind writers that have ended."""
-    client = MetaClient.load(soak.path)
+    client = soak.client()
     wrong = [f"pending: {i.file_name}" for i in client.timeline.pending()]
     wrong += [f"markers of {one}" for one in marked_instants(client.storage)]
-    listing = client.storage.list(HEARTBEATS, missing_ok=True)
-    wrong += [f"left: {path}" for path in listing["path"].to_pylist()]
-    wrong += [f"left: {path}" for path in client.storage.list(".hoodie")["path"].to_pylist() if "lock" in path]
+    for folder in (HEARTBEATS, ".hoodie/.temp"):
+        listing = client.storage.list(folder, recursive=True, missing_ok=True)
+        wrong += [f"left: {path}" for path in listing.filter(pc.invert(listing["is_dir"]))["path"].to_pylist()]
+    # The file of StorageBasedLockProvider, in `.locks`, stays and says that nobody has the lock.
+    names = [path for folder in (".hoodie", ".hoodie/.aux") for path in _names(client, folder)]
+    wrong += [f"left: {path}" for path in names if "lock" in path and not path.endswith("/.locks")]
+    wrong += [f"file of no commit: {path}" for path in files_without_commit(client)]
     report = validate(client)
     return wrong + ([f"metadata table: {report}"] if report.errors else [])
+
+
+def _names(client: MetaClient, folder: str) -> list[str]:
+    names: list[str] = client.storage.list(folder, missing_ok=True)["path"].to_pylist()
+    return names
 
 
 # -- the run ---------------------------------------------------------------------------------------------------------
@@ -360,14 +421,16 @@ def run(soak: Soak, *, timeout: float = 3600) -> tuple[list[Log], list[str]]:
         record_keys=["id"],
         partition_fields=["city"],
         merge_mode="COMMIT_TIME_ORDERING",
+        storage_options=soak.storage_options,
+        options=soak.options,
     )
     first = Log("first")
     Writer(soak, soak.writers, first).write("upsert", {"z-0": ("c0", 0)})
     spawn = multiprocessing.get_context("forkserver")
     spawn.set_forkserver_preload(["tests.support.faults.write_soak"])
     ended = spawn.Event()
-    out = Path(f"{soak.path}.logs")
-    out.mkdir()
+    out = Path(soak.logs or f"{soak.path}.logs")
+    out.mkdir(exist_ok=True)
     kinds = ["writer"] * soak.writers + ["services"] + ["reader"] * soak.readers
     started = []
     for number, kind in enumerate(kinds):
@@ -395,8 +458,8 @@ def run(soak: Soak, *, timeout: float = 3600) -> tuple[list[Log], list[str]]:
 def compact_and_cluster(soak: Soak) -> None:
     """Run what is planned still, as the next services would."""
     if soak.table_type == "MERGE_ON_READ":
-        compact(context(soak.path))
-    cluster(context(soak.path))
+        compact(context(soak))
+    cluster(context(soak))
 
 
 def main() -> int:
@@ -418,7 +481,12 @@ def main() -> int:
     finally:
         if not given.keep:
             shutil.rmtree(folder, ignore_errors=True)
-    print(f"version {soak.version} {soak.table_type}, {soak.commits} commits, {time.perf_counter() - begin:.0f} s")
+    return report(soak, logs, wrong, time.perf_counter() - begin)
+
+
+def report(soak: Soak, logs: Sequence[Log], wrong: Sequence[str], seconds: float) -> int:
+    """Print what a run has done and what is wrong; the exit code."""
+    print(f"version {soak.version} {soak.table_type}, {soak.commits} commits, {seconds:.0f} s")
     for log in logs:
         reads = Counter(f"{read.kind} by {read.listing}" for read in log.reads)
         print(f"{log.name}: {dict(log.counts | reads)}, refused {dict(log.refused)}")
