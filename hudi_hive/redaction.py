@@ -14,8 +14,9 @@ HIDDEN: Final = "***"
 """Stands for a secret."""
 
 _NAME: Final = (
-    r"(?:password|passwd|passphrase|pwd|secret|credentials?|signature|(?:access|account|api|private|shared|encryption)"
-    r"[._\-]?key(?:[._\-]?id)?|(?:session|security|sas|auth|access|refresh|bearer|delegation|oauth2?)[._\-]?token)"
+    r"(?:password|passwd|passphrase|pwd|secret|credentials?|signature"
+    r"|(?:access|account|api|private|shared|encryption|sse_customer)[._\-]?key(?:[._\-]?id)?"
+    r"|(?:session|security|sas|auth|access|refresh|bearer|delegation|oauth2?)[._\-]?token)"
 )
 # Bounded, so that no text takes more than linear time.
 _QUOTED: Final = r"""'(?:[^'\\]|\\.){0,4096}'|"(?:[^"\\]|\\.){0,4096}\""""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import Parser, boolean, choice, decimal, optional_text
+from hudi_hive.options.parsers import Parser, boolean, choice, decimal, mapped, optional_text
 
 
 def _aws(name: str, default: Any, summary: str, *aliases: str) -> Option[Any]:  # noqa: ANN401
@@ -104,6 +104,29 @@ VIRTUAL_HOSTS: Final = _storage(
     "S3: the bucket stands in the host's name.",
     *("force_virtual_addressing", "virtual_hosted_style_request"),
 )
+ENCRYPTION: Final = _storage(
+    "encryption",
+    mapped(
+        {
+            **dict.fromkeys(("SSE-S3", "AES256"), "SSE-S3"),
+            **dict.fromkeys(("SSE-KMS", "aws:kms"), "SSE-KMS"),
+            **dict.fromkeys(("DSSE-KMS", "aws:kms:dsse"), "DSSE-KMS"),
+            "SSE-C": "SSE-C",
+        }
+    ),
+    None,
+    "S3: how the store encrypts what is written; with SSE-C what is read, too.",
+    *("server_side_encryption", "aws_server_side_encryption"),
+    *("fs.s3a.encryption.algorithm", "fs.s3a.server-side-encryption-algorithm"),
+)
+ENCRYPTION_KEY: Final = _storage(
+    "encryption_key",
+    optional_text,
+    None,
+    "S3: id of the key of SSE-KMS and DSSE-KMS; for SSE-C the key itself, 32 bytes as base64.",
+    *("sse_kms_key_id", "aws_sse_kms_key_id", "sse_customer_key_base64", "aws_sse_customer_key_base64"),
+    *("fs.s3a.encryption.key", "fs.s3a.server-side-encryption.key"),
+)
 
 SERVICE_ACCOUNT: Final = _storage(
     "service_account",
@@ -150,6 +173,8 @@ STORAGE_OPTIONS: Final = (
     ROLE_SESSION,
     EXTERNAL_ID,
     VIRTUAL_HOSTS,
+    ENCRYPTION,
+    ENCRYPTION_KEY,
     SERVICE_ACCOUNT,
     ACCESS_TOKEN,
     ACCOUNT_NAME,

@@ -27,6 +27,7 @@ from hudi_hive.storage.stores import (
     is_hadoop_name,
     is_store_name,
     layered,
+    split_credential_providers,
 )
 from hudi_hive.storage.together import run_together
 
@@ -52,5 +53,6 @@ __all__ = [
     "join_paths",
     "layered",
     "run_together",
+    "split_credential_providers",
     "split_paths",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.storage import Credentials, Storage, hadoop_properties, layered
+from hudi_hive.storage import Credentials, Storage, hadoop_properties, layered, split_credential_providers
 from hudi_hive.storage.stores.settings import options_of_store
 
 KEYS = {"access_key": "mine", "secret_key": "my-secret"}
@@ -123,8 +123,103 @@ def test_a_storage_takes_the_keys_of_its_own_bucket():
     options = {**S3A, "fs.s3a.bucket.lake.access.key": "of-lake", "fs.s3a.endpoint": "http://127.0.0.1:1"}
     configs = [Storage(f"s3a://{bucket}/t", options)._store._client.config for bucket in ("lake", "sea")]
     assert [config["access_key_id"] for config in configs] == ["of-lake", "hadoop"]
-    given = Storage("s3a://lake/t", {**options, **KEYS})._store._client.config
+    given = Storage("s3a://sea/t", {**options, **KEYS})._store._client.config
     assert given["access_key_id"] == "mine" and "session_token" not in given
+
+
+OF_LAKE = {"fs.s3a.bucket.lake.access.key": "of-lake", "fs.s3a.bucket.lake.secret.key": "lake-secret"}
+
+
+@pytest.mark.parametrize(
+    "session", [KEYS, {**KEYS, "session_token": "t"}, S3A, {"profile": "p"}, {"anonymous": "true"}]
+)
+def test_what_a_call_says_of_a_bucket_goes_before_what_its_session_says_of_all(session):
+    merged = layered(OF_LAKE, session, {"fs.s3a.bucket.lake.session.token": "no", "fs.s3a.endpoint": "e"})
+    expected = {"access_key": "of-lake", "secret_key": "lake-secret", "endpoint": "e"}
+    assert options_of_store("s3", "lake", "", merged) == expected
+    properties = hadoop_properties(merged, "s3a://lake/t")
+    beginning = "fs.s3a.bucket.lake."
+    assert properties[f"{beginning}access.key"] == "of-lake" and not properties.get(f"{beginning}session.token")
+    assert properties[f"{beginning}aws.credentials.provider"] == f"{AUTH}.SimpleAWSCredentialsProvider"
+    other = options_of_store("s3", "sea", "", merged)
+    assert other == options_of_store("s3", "sea", "", {**session, "fs.s3a.endpoint": "e"})
+
+
+def test_what_a_call_says_of_all_buckets_goes_before_what_its_session_says_of_one():
+    for call in (KEYS, {"fs.s3a.access.key": "mine", "fs.s3a.secret.key": "my-secret"}):
+        merged = layered(call, OF_LAKE)
+        assert options_of_store("s3", "lake", "", merged) == KEYS
+        assert hadoop_properties(merged, "s3a://lake/t")["fs.s3a.bucket.lake.access.key"] == "mine"
+
+
+SSE_C = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+ENDPOINT = {**KEYS, "endpoint": "http://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "config"),
+    [
+        ({"encryption": "SSE-S3"}, {"server_side_encryption": "AES256"}),
+        ({"fs.s3a.encryption.algorithm": "AES256"}, {"server_side_encryption": "AES256"}),
+        (
+            {"fs.s3a.server-side-encryption-algorithm": "SSE-KMS", "fs.s3a.server-side-encryption.key": "arn:k"},
+            {"server_side_encryption": "aws:kms", "sse_kms_key_id": "arn:k"},
+        ),
+        (
+            {"fs.s3a.bucket.lake.encryption.algorithm": "DSSE-KMS", "fs.s3a.encryption.key": "arn:k"},
+            {"server_side_encryption": "aws:kms:dsse", "sse_kms_key_id": "arn:k"},
+        ),
+        (
+            {"server_side_encryption": "sse-c", "sse_customer_key_base64": SSE_C},
+            {"server_side_encryption": "sse-c", "sse_customer_key_base64": SSE_C},
+        ),
+    ],
+)
+def test_encryption_of_the_store(options, config):
+    made = Storage("s3a://lake/t", {**ENDPOINT, **options})._store._client.config
+    assert {name: text for name, text in made.items() if "sse" in name or "encrypt" in name} == config
+    properties = hadoop_properties({**ENDPOINT, **options}, "s3a://lake/t")
+    assert Storage("s3a://lake/t", properties)._store._client.config == made
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "named"),
+    [
+        ("s3", {"encryption": "SSE-C", "encryption_key": "dG9vIHNob3J0"}, "encryption_key is not a key of SSE-C"),
+        ("s3", {"encryption": "SSE-C"}, "encryption_key is not a key of SSE-C"),
+        ("s3", {"encryption_key": SSE_C}, "without an encryption"),
+        ("s3", {"encryption": "AES256", "encryption_key": SSE_C}, "without an encryption"),
+        ("s3", {"fs.s3a.encryption.algorithm": "CSE-KMS"}, "CSE-KMS"),
+        ("s3", {"fs.s3a.bucket.lake.encryption.algorithm": "ROT13"}, "ROT13"),
+        ("s3", {"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.context": "a=b"}, "encryption.context"),
+        ("gs", {"fs.gs.encryption.key": SSE_C}, "fs.gs.encryption.key"),
+        ("abfs", {"fs.azure.encryption.encoded.client-provided-key": SSE_C}, "client-provided-key"),
+        ("abfs", {"fs.azure.client-provided-encryption-key.a": SSE_C}, "client-provided-encryption-key"),
+    ],
+)
+def test_encryption_that_cannot_be_had_is_refused_by_name(kind, options, named):
+    address = {"s3": "s3a://lake/t", "gs": "gs://lake/t", "abfs": "abfss://lake@a.dfs.core.windows.net/t"}[kind]
+    with pytest.raises(InvalidOptionError, match=named) as failure:
+        Storage(address, {**(ENDPOINT if kind == "s3" else {}), **options})
+    assert SSE_C not in str(failure.value)
+
+
+PROVIDERS = "security.credential.provider.path"
+
+
+@pytest.mark.parametrize("name", [f"hadoop.{PROVIDERS}", f"fs.s3a.{PROVIDERS}", f"fs.s3a.bucket.lake.{PROVIDERS}"])
+def test_hadoop_s_credential_providers_are_refused_by_name_where_nothing_else_says_who_asks(name):
+    path = {name: "jceks://file/keys.jceks"}
+    with pytest.raises(InvalidOptionError, match=PROVIDERS):
+        options_of_store("s3", "lake", "", path)
+    assert options_of_store("s3", "lake", "", layered(KEYS, path)) == KEYS
+    machine = "org.apache.hadoop.fs.s3a.auth.IAMInstanceCredentialsProvider"
+    assert options_of_store("s3", "lake", "", {**path, PROVIDER: machine}) == {}
+    others, paths = split_credential_providers({**path, **KEYS})
+    assert others == KEYS and paths == {"lake" if "lake" in name else "": "jceks://file/keys.jceks"}
+    if name.startswith("hadoop"):
+        with pytest.raises(InvalidOptionError, match=PROVIDERS):
+            options_of_store("abfs", "c", "a.dfs.core.windows.net", path)
 
 
 def test_keys_in_the_address_come_after_options():

@@ -19,6 +19,7 @@ from hudi_hive.storage.stores.settings import (
     is_hadoop_name,
     is_store_name,
     layered,
+    split_credential_providers,
     storage_options,
 )
 
@@ -42,5 +43,6 @@ __all__ = [
     "is_store_name",
     "layered",
     "object_store",
+    "split_credential_providers",
     "storage_options",
 ]

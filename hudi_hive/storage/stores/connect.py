@@ -5,6 +5,7 @@ Options say more than the environment, the environment more than profiles and wh
 
 from __future__ import annotations
 
+import base64
 import os
 import threading
 from collections.abc import Mapping
@@ -162,7 +163,29 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
         if token := storage.SESSION_TOKEN.of(options):
             config["session_token"] = token
     config["region"] = config["region"] or "us-east-1"
+    config |= _encryption(options)
     return {name: value for name, value in config.items() if value is not None}, endpoint
+
+
+def _encryption(options: Mapping[str, str]) -> dict[str, Any]:
+    kind, key = storage.ENCRYPTION.of(options), storage.ENCRYPTION_KEY.of(options)
+    name = storage.ENCRYPTION_KEY.name
+    if key is not None and kind in (None, "SSE-S3"):
+        raise InvalidOptionError(
+            f"{name} is given without an encryption that takes it", remedy="set encryption=SSE-KMS, DSSE-KMS or SSE-C"
+        )
+    if kind is None:
+        return {}
+    if kind != "SSE-C":
+        algorithm = {"SSE-S3": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}[kind]
+        return {"server_side_encryption": algorithm, "sse_kms_key_id": key}
+    try:
+        fits = len(base64.b64decode(key or "", validate=True)) == 32
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InvalidOptionError(f"{name} is not a key of SSE-C", remedy="give 32 bytes as base64")
+    return {"server_side_encryption": "sse-c", "sse_customer_key_base64": key}
 
 
 def _has_profile() -> bool:

@@ -8,13 +8,14 @@ somebody else gave. Properties of Hadoop stay under their names until a bucket i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_PREFIX
-from hudi_hive.options import Face, Option, OptionSet, as_texts, storage
+from hudi_hive.options import Face, OptionSet, as_texts, storage
 from hudi_hive.redaction import redact_options
+from hudi_hive.storage.stores import s3a
 
 S3, GCS, AZURE = "s3", "gs", "abfs"
 HADOOP_PREFIXES: Final = ("fs.", "hadoop.", "dfs.", "io.", "ipc.", "google.cloud.")
@@ -39,37 +40,19 @@ _TOGETHER: Final[Mapping[str, frozenset[str]]] = {
     storage.ANONYMOUS.name: frozenset({S3, GCS, AZURE}),
     storage.ENDPOINT.name: frozenset({"endpoint"}),
     storage.SCHEME.name: frozenset({"endpoint"}),
+    storage.ENCRYPTION.name: frozenset({"encryption"}),
+    storage.ENCRYPTION_KEY.name: frozenset({"encryption"}),
 }
 """What an option is about: of two who speak about one thing, only the first one is heard."""
 
-_S3A: Final[Mapping[str, Option[Any]]] = {
-    "access.key": storage.ACCESS_KEY,
-    "secret.key": storage.SECRET_KEY,
-    "session.token": storage.SESSION_TOKEN,
-    "endpoint": storage.ENDPOINT,
-    "endpoint.region": storage.REGION,
-    "assumed.role.arn": storage.ROLE_ARN,
-    "assumed.role.session.name": storage.ROLE_SESSION,
-    "assumed.role.external.id": storage.EXTERNAL_ID,
-    "auth.profile.name": storage.PROFILE,
-    "connection.ssl.enabled": storage.SCHEME,
-    "path.style.access": storage.VIRTUAL_HOSTS,
-    "proxy.host": storage.PROXY,
-    "aws.credentials.provider": storage.ACCESS_KEY,
-}
-"""Properties of S3A behind ``fs.s3a.`` or ``fs.s3a.bucket.NAME.``, and the option that each is about."""
+HADOOP_PROVIDERS: Final = f"hadoop.{s3a.PROVIDER_PATH}"
+"""The property of Hadoop that says where its credential providers are, which Java alone can read."""
 
-_S3A_NAME: Final = re.compile(r"fs\.s3a\.(?:bucket\.(.+?)\.)?(" + "|".join(map(re.escape, _S3A)) + ")")
-_KEYS: Final = ("SimpleAWSCredentialsProvider", "TemporaryAWSCredentialsProvider")
-_ROLE: Final = "AssumedRoleCredentialProvider"
-_NOBODY: Final = "AnonymousAWSCredentialsProvider"
-_OF_MACHINE: Final = (
-    *("EnvironmentVariableCredentialsProvider", "IAMInstanceCredentialsProvider", "InstanceProfileCredentialsProvider"),
-    *("ContainerCredentialsProvider", "EC2ContainerCredentialsProviderWrapper", "DefaultCredentialsProvider"),
-    *("ProfileAWSCredentialsProvider", "ProfileCredentialsProvider", "WebIdentityTokenFileCredentialsProvider"),
-    *("DefaultAWSCredentialsProviderChain", "WebIdentityTokenCredentialsProvider"),
-)
-"""Classes of S3A whose credentials the clients of the stores find as well, in the environment or in profiles."""
+_ENCRYPTION_OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    GCS: ("fs.gs.encryption.",),
+    AZURE: ("fs.azure.encryption.", "fs.azure.client-provided-encryption-key"),
+}
+"""How properties begin by which Google's and Azure's connectors send keys of the user with their requests."""
 
 _DFS, _BLOB = ".dfs.core.windows.net", ".blob.core.windows.net"
 _TENANT: Final = re.compile(r"https?://[^/]+/([^/]+)/oauth2/")
@@ -101,7 +84,8 @@ def layered(*layers: Mapping[str, Any] | None) -> Credentials:
     """Merge storage options of several origins.
 
     An option of a later layer counts where no earlier one speaks of its subject: all credentials of a kind of store are
-    one subject, as are an endpoint and its scheme.
+    one subject, as are an endpoint and its scheme, an encryption and its key. Where an earlier layer speaks of one
+    bucket alone, a later one counts for the others.
 
     Args:
         layers: storage options and properties of Hadoop by name, the most important ones first: those of a call, of its
@@ -113,22 +97,45 @@ def layered(*layers: Mapping[str, Any] | None) -> Credentials:
         subjects = {name: frozenset(_subjects(name)) for name in options}
         for name, value in options.items():
             general = {subject.partition(":")[0] for subject in subjects[name]}
-            if not settled & (general | subjects[name]):
-                merged[name] = value
+            if settled & (general | subjects[name]):
+                continue
+            merged[name] = value
+            if (match := s3a.NAME.fullmatch(name)) is not None and match[1] is None:
+                buckets = {subject.partition(":")[2] for subject in settled if subject.partition(":")[0] in general}
+                # Without a value it is not the bucket's, where others of its subject are.
+                own = (f"{s3a.PREFIX}bucket.{bucket}.{match[2]}" for bucket in sorted(buckets))
+                merged = Credentials(dict.fromkeys(own, "") | merged)
         settled |= {subject for one in subjects.values() for subject in one}
     return merged
 
 
 def _subjects(name: str) -> Iterator[str]:
     """What an option is about; of one bucket only with the bucket's name behind a colon."""
-    match = _S3A_NAME.fullmatch(name)
+    match = s3a.NAME.fullmatch(name)
     if match is not None:
-        about, bucket = _S3A[match[2]].name, match[1]
+        about, bucket = s3a.KEYS[match[2]].name, match[1]
     else:
         option = _NAMES.get(name)
         about, bucket = name if option is None else option.name, None
-    for subject in _TOGETHER.get(about, (about,)):
+    for subject in _together(about):
         yield f"{subject}:{bucket}" if bucket else subject
+
+
+def split_credential_providers(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Take Hadoop's credential providers out of storage options.
+
+    Returns:
+        the other options; and the providers' paths by the bucket that they are for, which is empty for all buckets.
+    """
+    others, paths = dict(options), dict[str, str]()
+    for name in (HADOOP_PROVIDERS, *options):
+        match = s3a.NAME.fullmatch(name)
+        of_s3a = match is not None and match[2] == s3a.PROVIDER_PATH
+        if name in others and (name == HADOOP_PROVIDERS or of_s3a):
+            bucket, path = (match[1] or "") if match is not None else "", str(others.pop(name) or "")
+            if path:
+                paths[bucket] = ",".join(filter(None, (path, paths.get(bucket))))
+    return others, paths
 
 
 # -- of one store ------------------------------------------------------------------------------------------------------
@@ -153,6 +160,8 @@ def storage_options(options: Mapping[str, Any]) -> dict[str, str]:
 def options_of_store(kind: str, bucket: str, account: str, options: Mapping[str, Any]) -> dict[str, str]:
     """The options of one bucket or container: where they say nothing, what properties of Hadoop say of it.
 
+    Properties of the bucket alone (``fs.s3a.bucket.NAME.access.key``) go before all options of its subject.
+
     Args:
         kind: ``s3``, ``gs`` or ``abfs``.
         bucket: the bucket or container.
@@ -160,69 +169,68 @@ def options_of_store(kind: str, bucket: str, account: str, options: Mapping[str,
         options: storage options and properties of Hadoop, by any of their names.
 
     Raises:
-        InvalidOptionError: an unknown name, or a value that does not fit.
+        InvalidOptionError: an unknown name, a value that does not fit, or a property that cannot be honoured.
     """
     texts = as_texts({name: value for name, value in options.items() if value is not None})
-    properties = {name: text.strip() for name, text in texts.items() if is_hadoop_name(name) and text.strip()}
-    own = storage_options({name: text for name, text in texts.items() if not is_hadoop_name(name)})
-    if not properties:
+    properties = {name: text.strip() for name, text in texts.items() if is_hadoop_name(name)}
+    own = storage_options({name: text for name, text in texts.items() if name not in properties})
+    if not any(properties.values()):
         return own
     if kind == S3:
-        translated = _of_s3a(properties, bucket)
-    elif kind == GCS:
-        translated = _of_gs(properties)
+        own = _without(own, _subjects_of_bucket(properties, bucket))
+        translated, unread = s3a.options_of_s3a(_values_of_bucket(properties, bucket, _spoken(own)))
     else:
-        translated = _of_azure(properties, bucket, account)
-    refused = translated.pop("", None)
+        present = {name: text for name, text in properties.items() if text}
+        _refuse_encryption(kind, present)
+        translated = _of_gs(present) if kind == GCS else _of_azure(present, bucket, account)
+        unread = translated.pop("", "") or (present.get(HADOOP_PROVIDERS, "") and s3a.PROVIDER_PATH)
     merged = dict(layered(own, translated))
-    if refused is not None and not any(_TOGETHER.get(name, frozenset()) & {kind} for name in map(_own_name, merged)):
+    if unread and not any(_TOGETHER.get(name, frozenset()) & {kind} for name in map(_own_name, merged)):
         raise InvalidOptionError(
-            f"credentials of {refused} cannot be had here",
-            remedy="give storage options, or keys in the environment or in a profile",
+            f"credentials of {unread} cannot be had here",
+            remedy="give storage options: keys, or a profile that has them",
         )
     _NAMES.check(merged)
     return merged
 
 
+def _values_of_bucket(properties: Mapping[str, str], bucket: str, spoken: Collection[str]) -> dict[str, str]:
+    """Properties of S3A for a bucket, but for those about what storage options speak of."""
+    values = s3a.values_of_bucket(properties, bucket)
+    if path := properties.get(HADOOP_PROVIDERS):
+        values.setdefault(s3a.PROVIDER_PATH, path)
+    abouts = {key: _together(s3a.KEYS[key].name) if key in s3a.KEYS else frozenset[str]() for key in values}
+    return {key: text for key, text in values.items() if abouts[key].isdisjoint(spoken)}
+
+
+def _subjects_of_bucket(properties: Mapping[str, str], bucket: str) -> frozenset[str]:
+    """What properties of a bucket alone are about."""
+    matches = (s3a.NAME.fullmatch(name) for name, text in properties.items() if text)
+    abouts = {s3a.KEYS[match[2]].name for match in matches if match is not None and match[1] == bucket}
+    return frozenset(subject for about in abouts for subject in _together(about))
+
+
+def _together(about: str) -> frozenset[str]:
+    return _TOGETHER.get(about, frozenset({about}))
+
+
+def _spoken(own: Iterable[str]) -> frozenset[str]:
+    return frozenset(subject for name in own for subject in _subjects(name))
+
+
+def _without(own: Mapping[str, str], subjects: Collection[str]) -> dict[str, str]:
+    return {name: text for name, text in own.items() if _spoken([name]).isdisjoint(subjects)}
+
+
+def _refuse_encryption(kind: str, properties: Mapping[str, str]) -> None:
+    for name in properties:
+        if name.startswith(_ENCRYPTION_OF_OTHERS[kind]):
+            raise InvalidOptionError(f"encryption by {name} is not supported", remedy="use keys that the store holds")
+
+
 def _own_name(name: str) -> str:
     option = _NAMES.get(name)
     return name if option is None else option.name
-
-
-def _of_s3a(properties: Mapping[str, str], bucket: str) -> dict[str, str]:
-    """Properties of S3A as storage options; those of the bucket go before those of all buckets."""
-    values: dict[str, str] = {}
-    for beginning in ("fs.s3a.", f"fs.s3a.bucket.{bucket}."):
-        more = ("proxy.port", "proxy.secured")
-        values |= {key: text for key in (*_S3A, *more) if (text := properties.get(f"{beginning}{key}"))}
-    translated = {
-        _S3A[key].name: values[key]
-        for key in ("access.key", "secret.key", "session.token", "endpoint", "endpoint.region", "auth.profile.name")
-        if key in values
-    }
-    if (tls := values.get("connection.ssl.enabled")) is not None:
-        translated[storage.SCHEME.name] = "http" if tls.lower() == "false" else "https"
-    if values.get("path.style.access", "").lower() == "true":
-        translated[storage.VIRTUAL_HOSTS.name] = "false"
-    if host := values.get("proxy.host"):
-        scheme = "https" if values.get("proxy.secured", "").lower() == "true" else "http"
-        port = values.get("proxy.port", "443" if scheme == "https" else "80")
-        translated[storage.PROXY.name] = f"{scheme}://{host}:{port}"
-    return _by_provider(translated, values)
-
-
-def _by_provider(translated: dict[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """Credentials as ``fs.s3a.aws.credentials.provider`` chooses among them; what cannot be had under an empty name."""
-    classes = [text.strip().rpartition(".")[2] for text in values.get("aws.credentials.provider", "").split(",")]
-    names = [name for name in classes if name]
-    if _ROLE in names:
-        roles = ("assumed.role.arn", "assumed.role.session.name", "assumed.role.external.id")
-        translated |= {_S3A[key].name: values[key] for key in roles if key in values}
-    elif names == [_NOBODY]:
-        keys = {storage.ACCESS_KEY.name, storage.SECRET_KEY.name, storage.SESSION_TOKEN.name, storage.PROFILE.name}
-        return {name: text for name, text in translated.items() if name not in keys} | {storage.ANONYMOUS.name: "true"}
-    strange = [name for name in names if name not in (*_KEYS, _ROLE, _NOBODY, *_OF_MACHINE)]
-    return {**translated, "": ", ".join(strange)} if strange and len(strange) == len(names) else translated
 
 
 def _of_gs(properties: Mapping[str, str]) -> dict[str, str]:
@@ -277,47 +285,33 @@ def hadoop_properties(options: Mapping[str, Any], location: str = "") -> dict[st
     """Storage options as properties of Hadoop's S3A and GCS connectors, for engines that read the files themselves.
 
     Args:
-        options: storage options, by any of their names.
-        location: URI on S3, for whose bucket alone the properties are to be; properties of Hadoop among the options
-            are taken then, too.
+        options: storage options and properties of Hadoop, by any of their names.
+        location: URI on S3, for whose bucket alone the properties are to be.
 
     Raises:
         InvalidOptionError: a value that does not fit.
     """
     texts = as_texts({name: value for name, value in options.items() if value is not None})
-    own = {name: text for name, text in texts.items() if not is_hadoop_name(name)}
+    of_hadoop = {name: text for name, text in texts.items() if is_hadoop_name(name)}
+    own = {name: text for name, text in texts.items() if name not in of_hadoop}
     scheme, _, rest = location.partition("://")
     bucket = rest.partition("/")[0] if scheme in ("s3a", "s3", "s3n") else ""
-    beginning = f"fs.s3a.bucket.{bucket}." if bucket else "fs.s3a."
-    translated: dict[str, str | None] = {
-        key: _S3A[key].of(own) for key in ("access.key", "secret.key", "session.token", "endpoint", "endpoint.region")
-    }
-    if endpoint := translated["endpoint"]:
-        scheme = storage.SCHEME.of(own) or endpoint.partition("://")[0]
-        translated["connection.ssl.enabled"] = "false" if scheme == "http" else "true"
-        translated["path.style.access"] = "false" if storage.VIRTUAL_HOSTS.of(own) else "true"
-    providers = "org.apache.hadoop.fs.s3a."
-    if storage.ANONYMOUS.of(own):
-        translated = {key: text for key, text in translated.items() if _S3A[key] not in _S3_CREDENTIALS}
-        translated["aws.credentials.provider"] = f"{providers}{_NOBODY}"
-    elif role := storage.ROLE_ARN.of(own):
-        translated |= {"assumed.role.arn": role, "assumed.role.session.name": storage.ROLE_SESSION.of(own)}
-        translated |= {"assumed.role.external.id": storage.EXTERNAL_ID.of(own)}
-        translated["aws.credentials.provider"] = f"{providers}auth.{_ROLE}"
-    elif translated["access.key"]:
-        translated["aws.credentials.provider"] = f"{providers}{_KEYS[1 if translated['session.token'] else 0]}"
-    elif profile := storage.PROFILE.of(own):
-        translated |= {"auth.profile.name": profile}
-        translated["aws.credentials.provider"] = f"{providers}auth.ProfileAWSCredentialsProvider"
-    properties = {f"{beginning}{key}": text for key, text in translated.items() if text}
+    if bucket:
+        own = _without(own, _subjects_of_bucket(of_hadoop, bucket))
+    beginning = f"{s3a.PREFIX}bucket.{bucket}." if bucket else s3a.PREFIX
+    properties = {f"{beginning}{key}": text for key, text in s3a.s3a_values(own).items()}
+    spoken = _spoken(own)
+    for name, text in of_hadoop.items():
+        match = s3a.NAME.fullmatch(name)
+        if match is None or match[1]:
+            properties[name] = text
+        elif spoken.isdisjoint(_subjects(name)) and (own_name := f"{beginning}{match[2]}") not in of_hadoop:
+            properties[own_name] = text
+    if bucket:
+        properties = s3a.with_provider(properties, beginning)
     if keyfile := storage.SERVICE_ACCOUNT.of(own):
         properties |= {
             "fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE",
             "fs.gs.auth.service.account.json.keyfile": keyfile,
         }
-    if location:
-        for name, text in texts.items():
-            if is_hadoop_name(name):
-                match = _S3A_NAME.fullmatch(name)
-                properties[f"{beginning}{match[2]}" if match and not match[1] else name] = text
     return properties

@@ -95,6 +95,8 @@ STORAGE_CASES = (
     _case(storage.ROLE_SESSION, "me", beside={**_KEYS, storage.ROLE_ARN.name: "arn:aws:iam::123456789012:role/lake"}),
     _case(storage.EXTERNAL_ID, "me", beside={**_KEYS, storage.ROLE_ARN.name: "arn:aws:iam::123456789012:role/lake"}),
     _case(storage.VIRTUAL_HOSTS, "true"),
+    _case(storage.ENCRYPTION, "SSE-S3"),
+    _case(storage.ENCRYPTION_KEY, "key-1", beside={**_KEYS, storage.ENCRYPTION.name: "SSE-KMS"}),
     _case(storage.SERVICE_ACCOUNT, "/no/such/file", gcs_client, {}),
     _case(storage.ACCESS_TOKEN, "token", gcs_client, {}),
     _case(storage.ACCOUNT_NAME, "other", azure_client, {storage.ACCOUNT_KEY.name: "YWJj"}),
