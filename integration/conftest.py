@@ -19,6 +19,7 @@ from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, Re
 from integration.support.spark_options import JAVA_OPTIONS
 from integration.support.stores.database import DatabaseServer
 from integration.support.stores.database_servers import DATABASES
+from integration.support.stores.hadoop_aws import s3a_class_path
 from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import S3Server
 from integration.support.stores.zookeeper import ZookeeperServer
@@ -140,6 +141,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         .master("local[2,2]")  # a task that fails is run again, once
         .config("spark.driver.memory", "1g")
         .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
+        .config("spark.driver.extraClassPath", s3a_class_path())
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

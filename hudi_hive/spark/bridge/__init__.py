@@ -22,12 +22,15 @@ from hudi_hive.spark.bridge.jvm import (
 )
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
+from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.store_options import reader_settings, set_session_options, store_options
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.bridge.worker import freeze_imports
 
 __all__ = [
     "DIRECTORY_SCHEMA",
+    "REDACTED_NAMES",
+    "REDACTION",
     "Function1",
     "Function2",
     "JavaProxy",
@@ -39,6 +42,7 @@ __all__ = [
     "class_name",
     "freeze_imports",
     "from_arrow_schema",
+    "hide_secrets",
     "in_microseconds",
     "java_source",
     "option",
@@ -53,5 +57,6 @@ __all__ = [
     "strictly",
     "to_arrow_schema",
     "to_java",
+    "unlogged",
     "watch",
 ]

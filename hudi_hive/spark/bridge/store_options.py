@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
+from hudi_hive.errors import StoreCredentialsError
 from hudi_hive.spark.bridge.jvm import Jvm
 from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.storage import Credentials, hadoop_properties, layered
+from hudi_hive.spark.bridge.secrets import unlogged
+from hudi_hive.storage import Credentials, hadoop_properties, layered, split_credential_providers
 
 _LOCAL: Final = ("", "file", "local")
 _SEPARATOR: Final = "\x01"
@@ -53,7 +57,8 @@ def store_options(session: JavaValue, location: str | None, options: Mapping[str
     if location is not None and _scheme(location) in _LOCAL:
         return layered(options, of_context)
     settings = context._jsc.hadoopConfiguration() if session is None else session.sessionState().newHadoopConf()
-    return layered(options, of_context, _of_hadoop(context, settings))
+    own = (_with_secrets(context, settings, layer or {}) for layer in (options, of_context))
+    return layered(*own, _of_hadoop(context, settings))
 
 
 def reader_settings(location: str, options: Mapping[str, Any]) -> dict[str, str]:
@@ -80,16 +85,38 @@ def _share(context: SparkContext, options: Mapping[str, Any]) -> None:
     before = _of_hadoop(context, settings)
     pairs = [text for name in layered(before, added).keys() - before.keys() for text in (name, added[name])]
     if pairs:
-        java = _jvm(context).view.java.util.ArrayList()
-        for text in pairs:
-            java.add(text)
-        _helper(context).add(settings, java)
+        java, helper = _jvm(context).view.java.util.ArrayList(), _helper(context)
+        with unlogged():
+            for text in pairs:
+                java.add(text)
+            helper.add(settings, java)
         with _guard:
             _added.setdefault(context, set()).update(pairs[::2])
 
 
+def _with_secrets(context: SparkContext, settings: JavaValue, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with what Hadoop's credential providers hold in place of where these are."""
+    others, providers = split_credential_providers(options)
+    for bucket, path in providers.items():
+        others |= _read(context, "secrets", settings, path, bucket)
+    return others
+
+
 def _of_hadoop(context: SparkContext, settings: JavaValue) -> dict[str, str]:
-    texts = str(_helper(context).read(settings)).split(_SEPARATOR)
+    return _read(context, "read", settings)
+
+
+def _read(context: SparkContext, method: str, *arguments: JavaValue) -> dict[str, str]:
+    helper = _helper(context)
+    try:
+        with unlogged():
+            texts = str(getattr(helper, method)(*arguments)).split(_SEPARATOR)
+    except (PySparkException, Py4JJavaError) as error:
+        reason = str(error).partition("\n\tat ")[0].rpartition("\n: ")[2].partition("\n")[0]
+        raise StoreCredentialsError(
+            f"Hadoop's credential providers cannot be read: {reason}",
+            remedy="correct hadoop.security.credential.provider.path and the password of its file",
+        ) from None
     return dict(zip(texts[:-1:2], texts[1::2], strict=True))
 
 

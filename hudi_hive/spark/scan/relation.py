@@ -30,7 +30,7 @@ from hudi_hive.errors import SchemaError, SparkError
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, Jvm, reader_settings, relations, store_options
+from hudi_hive.spark.bridge import JavaValue, Jvm, reader_settings, relations, store_options, unlogged
 from hudi_hive.spark.scan.changes import changes_plan
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
@@ -254,7 +254,8 @@ def files_relation(
 
 def _parts(environment: Environment, scan: Scanned, index: JavaValue, data: StructType) -> tuple[JavaValue, ...]:
     settings = reader_settings(scan.snapshot.location, environment.storage_options)
-    made = environment.jvm.map(settings) if settings else None
+    with unlogged():
+        made = environment.jvm.map(settings) if settings else None
     kind = _FORMATS[scan.snapshot.client.config.base_file_format]
     return index, scan.sources.path.json(), data.json(), kind, made
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import JavaValue, Jvm, set_session_options
+from hudi_hive.spark.bridge import REDACTED_NAMES, REDACTION, JavaValue, Jvm, hide_secrets, set_session_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
 from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
 from hudi_hive.spark.session.functions import inject_functions
@@ -47,6 +47,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
             what is needed.
     """
     environment, session = _environment(spark), _java_session(spark)
+    hide_secrets(spark.sparkContext, session)
     if storage_options is not None:
         set_session_options(spark.sparkContext, storage_options)
     extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
@@ -68,6 +69,7 @@ def session_builder(metastore_uris: str | Sequence[str] = ()) -> SparkSession.Bu
         metastore_uris: ``thrift://host:port``, one or several; without it the session's own settings decide.
     """
     builder = SparkSession.builder.config("spark.sql.catalogImplementation", "hive")
+    builder = builder.config(REDACTION, REDACTED_NAMES)
     uris = metastore_uris if isinstance(metastore_uris, str) else ",".join(metastore_uris)
     return builder.config("spark.hadoop.hive.metastore.uris", uris) if uris else builder
 

@@ -141,14 +141,15 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    from hudi_hive.spark.bridge import class_name
+    from hudi_hive.spark.bridge import REDACTED_NAMES, REDACTION, class_name
     from hudi_hive.spark.session import enable
 
     launch = SparkConf(loadDefaults=False).setAll(list(command.launch.items()))
     gateway = launch_gateway(launch, {"stdout": sys.stderr})  # type: ignore[no-untyped-call]
     process.java = gateway.proc
     process.say("stage starting Spark")
-    settings = SparkConf(loadDefaults=False).setAll(list({**command.launch, **command.settings}.items()))
+    given = {REDACTION: REDACTED_NAMES, **command.launch, **command.settings}
+    settings = SparkConf(loadDefaults=False).setAll(list(given.items()))
     context = SparkContext(conf=settings, gateway=gateway)
     spark = SparkSession(context)
     if command.enables:

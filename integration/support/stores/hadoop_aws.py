@@ -6,6 +6,8 @@ is a jar of half a gigabyte; these modules of it are what the connector needs.
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import TYPE_CHECKING, Final
 
 from integration.support.metastores import Artifact, fetch
@@ -85,3 +87,12 @@ def s3a_jars() -> list[Path]:
     sdk = (line.split() for line in _OF_SDK)
     modules = [Artifact("software.amazon.awssdk", name, _SDK, digest) for name, digest in sdk]
     return [fetch(artifact) for artifact in (*_OTHERS, *modules)]
+
+
+@functools.cache
+def s3a_class_path() -> str:
+    """The jars as Java takes them; empty where they cannot be downloaded: Spark runs without them, but not on S3."""
+    try:
+        return os.pathsep.join(map(str, s3a_jars()))
+    except RuntimeError:
+        return ""

@@ -1,0 +1,67 @@
+"""Tables on S3 in Spark: reads, writes, services, mutations and streams take the storage options of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_hive import HudiTable
+from hudi_hive.spark import clean, compact, enable, explain, mutate
+from integration.support.stores.hadoop_aws import s3a_class_path
+from integration.support.stores.s3 import SECRET_KEY, S3Server
+
+pytestmark = pytest.mark.jvm
+
+OPTIONS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.metadata.enable": "false",
+    "hoodie.compact.inline.max.delta.commits": "1",
+}
+KIND = "id int, ts int, v string"
+
+
+@pytest.fixture
+def of_session(spark: SparkSession, s3: S3Server) -> Iterator[SparkSession]:
+    """The session with the server's options."""
+    if not s3a_class_path():
+        pytest.skip("hadoop-aws cannot be downloaded")
+    enable(spark, storage_options=s3.options())
+    yield spark
+    enable(spark, storage_options={})
+
+
+def test_all_of_spark_takes_the_options_of_the_session(of_session: SparkSession, s3: S3Server) -> None:
+    path = s3.folder("s3a")
+    rows = of_session.createDataFrame([(1, 1, "a"), (2, 1, "a")], KIND).coalesce(1)
+    rows.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+    stream = of_session.readStream.format("hudi").load(path).writeStream.option("checkpointLocation", f"{path}-point")
+    streamed: list[int] = []
+    stream.trigger(availableNow=True).foreachBatch(
+        lambda batch, _: streamed.append(batch.count())
+    ).start().awaitTermination()
+    assert streamed == [2]
+    changes = of_session.createDataFrame([(2, 2, "b", "update")], f"{KIND}, op string")
+    mutate(changes.coalesce(1), path, operation="op", options={"hoodie.metadata.enable": "false"})
+    frame = of_session.read.format("hudi").load(path).select("id", "v")
+    assert "merged in Arrow: 1 slices" in explain(frame)
+    assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
+    assert len(compact(of_session, path, OPTIONS)) == 1
+    assert clean(of_session, path, OPTIONS) is None
+    frame = of_session.read.format("hudi").load(path).select("id", "v")
+    assert "Spark's own reader: 1 base files" in explain(frame)
+    assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
+    table = HudiTable.open(path, s3.options()).scan().to_arrow().select(["id", "v"]).sort_by("id")
+    assert table.to_pylist() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
+    assert s3.files(f"{path}-point")
+
+
+def test_options_of_a_session_are_gone_with_the_next_ones(of_session: SparkSession, s3: S3Server) -> None:
+    settings = of_session.sparkContext._jsc.hadoopConfiguration()
+    assert settings.get("fs.s3a.secret.key") == SECRET_KEY
+    enable(of_session, storage_options={})
+    assert settings.get("fs.s3a.secret.key") is None
