@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from integration.support.metastores import Artifact, ReleasedMetastore, write_properties
-from integration.support.stores.debian import installing_alone
+from integration.support.stores.debian import NotInstalledError, installed_program
 
 REALM: Final = "TEST.LOCAL"
 SERVICE: Final = f"hive/localhost@{REALM}"
@@ -74,28 +74,13 @@ def why_not() -> str | None:
     """Why no realm can be started on this machine; None when one can."""
     if importlib.util.find_spec("gssapi") is None:
         return "the package gssapi is not installed (tools/bootstrap.sh builds it where libkrb5-dev is)"
-    if all(map(_program, _PROGRAMS)):
-        return None
-    apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0:
-        return f"Kerberos is not installed: apt-get install {' '.join(_PACKAGES)}"
-    return _install(apt)
-
-
-def _install(apt: str) -> str | None:
-    with installing_alone():
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = [apt, "install", "--yes", "--no-install-recommends", *_PACKAGES]
-        run = None
-        for command in (install, [apt, "update"], install):
-            if all(map(_program, _PROGRAMS)):
-                break
-            run = subprocess.run(
-                command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
-    if all(map(_program, _PROGRAMS)):
-        return None
-    return f"apt-get cannot install Kerberos: {'' if run is None else run.stderr.strip()[-300:]}"
+    for name in _PROGRAMS:
+        if _program(name) is None:
+            try:
+                installed_program([f"/usr/{folder}/{name}" for folder in ("sbin", "bin")], _PACKAGES)
+            except NotInstalledError as error:
+                return str(error)
+    return None
 
 
 def _program(name: str) -> str | None:
