@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError
+from hudi_hive.metastore.client import batches
 from hudi_hive.metastore.client.batches import BatchSize, run_batches
 from hudi_hive.metastore.client.partition_names import escape, format_partition_name, parse_partition_name, unescape
 
@@ -69,6 +71,54 @@ def test_an_error_is_raised_and_no_more_batches_run(error):
     with ThreadPoolExecutor(2) as pool, pytest.raises(type(error)):
         list(run_batches(range(100_000), run, BatchSize(8, 8), executor=lambda: pool, ahead=2))
     assert len(seen) < 20
+
+
+CONFLICTS = [
+    "JDOException: Deadlock found when trying to get lock; try restarting transaction",
+    "BatchUpdateException: Lock wait timeout exceeded; try restarting transaction",
+    "PSQLException: ERROR: deadlock detected",
+    "PSQLException: ERROR: could not serialize access due to concurrent update",
+    "SQLTransactionRollbackException: A lock could not be obtained within the time requested",
+]
+
+
+@pytest.mark.parametrize("ahead", [1, 4])
+def test_a_batch_that_met_another_transaction_is_tried_again_whole_and_alone(ahead):
+    lock, running, most, left, tried = threading.Lock(), 0, [], [*CONFLICTS], []
+
+    def run(batch):
+        nonlocal running
+        with lock:
+            running += 1
+            most.append(running)
+            tried.append(len(batch))
+            message = left.pop() if left else None
+        try:
+            if message:
+                raise MetastoreServerError(message)
+            return list(batch)
+        finally:
+            with lock:
+                running -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(run_batches(range(120), run, BatchSize(10, 10), executor=lambda: pool, ahead=ahead))
+    assert [item for batch in found for item in batch] == list(range(120))
+    assert tried == [10] * (12 + len(CONFLICTS))  # none was cut
+    assert set(most[8:]) == {1}
+
+
+def test_a_batch_that_always_meets_another_transaction_is_an_error_in_the_end(monkeypatch):
+    monkeypatch.setattr(batches, "_LONGEST_WAIT_S", 0.001)
+    seen: list[int] = []
+
+    def run(batch):
+        seen.append(len(batch))
+        raise MetastoreServerError(CONFLICTS[0])
+
+    with pytest.raises(MetastoreServerError, match="Deadlock"):
+        list(run_batches([1, 2], run, BatchSize(2, 2), executor=None, ahead=1))
+    assert seen[:9] == [2] * 9 and len(seen) < 20
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1), min_size=1))

@@ -1,14 +1,19 @@
 """Cuts work into batches that grow, runs them ahead on several threads, and halves what the server cannot take.
 
+What its database refused for the sake of another transaction is tried again as it is, fewer batches at once.
+
 Knows nothing of Thrift: in come items and a function for one batch, out come the results in the order of the items.
 """
 
 from __future__ import annotations
 
+import random
+import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future
-from typing import TypeVar
+from concurrent.futures import Executor, Future, wait
+from typing import Final, TypeVar
 
 from hudi_hive.errors import (
     AlreadyExistsError,
@@ -32,6 +37,21 @@ _NOT_ABOUT_SIZE = (
     MetastoreTextError,
     MethodNotSupportedError,
 )
+
+_ANOTHER_TRANSACTION: Final = re.compile(
+    r"deadlock|lock wait timeout|try restarting transaction|could not serialize access|lock could not be obtained",
+    re.IGNORECASE,
+)
+"""Of messages of MySQL and MariaDB, PostgreSQL and Derby about transactions that they rolled back for another one."""
+
+_MOST_TRIES: Final = 8
+_FIRST_WAIT_S: Final = 0.05
+_LONGEST_WAIT_S: Final = 2.0
+
+
+def met_another_transaction(error: MetastoreError) -> bool:
+    """True if the metastore's database rolled the call back for another transaction: the same call is right again."""
+    return was_refused(error) and _ANOTHER_TRANSACTION.search(error.message) is not None
 
 
 def may_be_too_large(error: MetastoreError) -> bool:
@@ -67,6 +87,25 @@ class BatchSize:
         self._maximum = min(self._maximum, max(1, size // 2))
 
 
+class _Retries:
+    """How often one batch was tried again because it met another transaction."""
+
+    def __init__(self) -> None:
+        self._tries = 0
+
+    def reset(self) -> None:
+        """The batch was done."""
+        self._tries = 0
+
+    def waited(self) -> bool:
+        """Wait for a random while before another try; False if there were enough of them."""
+        if self._tries == _MOST_TRIES:
+            return False
+        time.sleep(random.uniform(0, min(_FIRST_WAIT_S * 2**self._tries, _LONGEST_WAIT_S)))
+        self._tries += 1
+        return True
+
+
 def run_batches(
     items: Sequence[Item],
     run: Callable[[Sequence[Item]], Result],
@@ -90,7 +129,7 @@ def run_batches(
         MetastoreError: what ``run`` raised for a batch of one item, or where smaller batches are no help.
     """
     pending: deque[tuple[Sequence[Item], Future[Result] | None]] = deque()
-    position = 0
+    position, retries = 0, _Retries()
 
     def start(batch: Sequence[Item], *, alone: bool = False) -> tuple[Sequence[Item], Future[Result] | None]:
         return batch, None if ahead == 1 or alone else executor().submit(run, batch)
@@ -105,6 +144,12 @@ def run_batches(
             try:
                 result = run(batch) if future is None else future.result()
             except MetastoreError as error:
+                if met_another_transaction(error) and retries.waited():
+                    # It may have been one of ours: this one goes alone, and fewer follow at once.
+                    wait([under_way for _, under_way in pending if under_way is not None])
+                    ahead = max(1, ahead // 2)
+                    pending.appendleft((batch, None))
+                    continue
                 if len(batch) == 1 or not smaller_helps(error):
                     raise
                 size.refused(len(batch))
@@ -117,6 +162,7 @@ def run_batches(
                     else:
                         pending.append((whole, under_way))
                 continue
+            retries.reset()
             yield result
     finally:
         for _, under_way in pending:
