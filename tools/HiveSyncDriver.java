@@ -1,5 +1,5 @@
 /*
- * Runs Hudi's own HiveSyncTool again and again in one warm Java process. Compiled in memory by Janino, which comes with
+ * Runs one of Hudi's own sync tools, whose class is the argument, again and again in one warm Java process. Compiled in memory by Janino, which comes with
  * Spark; the language is kept to what Janino knows.
  *
  * Each line of standard input is one sync: properties as key=value, separated by tabs. Each gets one line of output,
@@ -8,6 +8,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.util.Properties;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hudi.common.config.TypedProperties;
@@ -32,7 +33,10 @@ public class HiveSyncDriver {
             String answer;
             long begin = System.nanoTime();
             try {
-                HiveSyncTool tool = new HiveSyncTool(properties, new Configuration());
+                Class type = Class.forName(args[0]);
+                Class[] kinds = new Class[] {Properties.class, Configuration.class};
+                Object[] values = new Object[] {properties, new Configuration()};
+                HiveSyncTool tool = (HiveSyncTool) type.getConstructor(kinds).newInstance(values);
                 try {
                     tool.syncHoodieTable();
                 } finally {

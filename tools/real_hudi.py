@@ -1,4 +1,4 @@
-"""Hudi's own HiveSyncTool to measure ours against: its environment, one warm process of it, and whole processes of it.
+"""Hudi's own sync tools to measure ours against: its environment, one warm process of it, and whole processes of it.
 
 The environment is Hudi's bundle for Spark 3.5 and PySpark 3.5's jars as the class path. It is made once, by pip and
 Maven, in ``$HUDI_HIVE_CACHE`` (``~/.cache/hudi_hive`` when not set).
@@ -95,9 +95,11 @@ class RealSync:
     Args:
         classes: see :func:`class_path`.
         heap: largest heap of its Java processes.
+        tool: class of the tool in the warm process.
     """
 
-    def __init__(self, classes: str, heap: str = "1g") -> None:
+    def __init__(self, classes: str, heap: str = "1g", tool: str = "org.apache.hudi.hive.HiveSyncTool") -> None:
+        self._tool = tool
         self._folder = tempfile.TemporaryDirectory(prefix="real_sync_")
         log = Path(self._folder.name) / "log4j2.properties"
         log.write_text(_LOG)
@@ -110,7 +112,7 @@ class RealSync:
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        command = [*self._java, "org.codehaus.janino.SimpleCompiler", str(_DRIVER), _DRIVER.stem]
+        command = [*self._java, "org.codehaus.janino.SimpleCompiler", str(_DRIVER), _DRIVER.stem, self._tool]
         self._errors = self.log_path.open("w")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True

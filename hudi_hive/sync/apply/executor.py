@@ -31,7 +31,9 @@ from hudi_hive.sync.diff import (
 )
 from hudi_hive.sync.table import TableSpec
 
-DATABASE_DESCRIPTION = "automatically created by hoodie"
+_DESCRIPTION = "automatically created by hoodie"
+_GLUE_DESCRIPTION = "Automatically created by org.apache.hudi.aws.sync.AWSGlueCatalogSyncClient"
+"""What Hudi's two tools say of a database that they made."""
 
 
 class SyncExecutor:
@@ -108,7 +110,8 @@ class SyncExecutor:
     def _create(self, plan: TablePlan) -> None:
         spec = plan.spec
         if plan.create_database:
-            self._writer.create_database(spec.database, description=DATABASE_DESCRIPTION)
+            description = _GLUE_DESCRIPTION if self.config.mode == "glue" else _DESCRIPTION
+            self._writer.create_database(spec.database, description=description)
         if plan.action == RECREATE:
             self._writer.drop_table(spec.database, spec.name)
         if plan.partitions.is_empty:

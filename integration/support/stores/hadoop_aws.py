@@ -35,12 +35,12 @@ _OTHERS: Final = (
         "3.5.0",
         "66bd9eefb938b1a1657487324b63c13df2d8b17164a1dd24e0ef37b905bc5baa",
     ),
-    Artifact(
-        "org.reactivestreams",
-        "reactive-streams",
-        "1.0.4",
-        "f75ca597789b3dac58f61857b9ac2e1034a68fa672db35055a8fb4509e325f28",
-    ),
+)
+_REACTIVE: Final = Artifact(
+    "org.reactivestreams",
+    "reactive-streams",
+    "1.0.4",
+    "f75ca597789b3dac58f61857b9ac2e1034a68fa672db35055a8fb4509e325f28",
 )
 _OF_SDK: Final = (
     "annotations 6f36bd87155d1dd85d6efbdd29e532e3759a022211feb71affebee1aa34f04b8",
@@ -84,9 +84,18 @@ def s3a_jars() -> list[Path]:
     Raises:
         RuntimeError: they cannot be downloaded.
     """
+    return [*map(fetch, _OTHERS), *sdk_jars()]
+
+
+def sdk_jars() -> list[Path]:
+    """Those of AWS's SDK alone, and what it needs.
+
+    Raises:
+        RuntimeError: they cannot be downloaded.
+    """
     sdk = (line.split() for line in _OF_SDK)
     modules = [Artifact("software.amazon.awssdk", name, _SDK, digest) for name, digest in sdk]
-    return [fetch(artifact) for artifact in (*_OTHERS, *modules)]
+    return [fetch(artifact) for artifact in (_REACTIVE, *modules)]
 
 
 @functools.cache
