@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hudi_hive.errors import MetastoreTextError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
@@ -30,6 +31,16 @@ DATABASE_NAME = os.environ.get("HUDI_HIVE_TEST_DATABASE", "")
 """The database, of ``DATABASES``, that all metastores are to run on; empty for Derby."""
 RELEASE = os.environ.get("HUDI_HIVE_TEST_RELEASE", "4.0.1")
 """The metastore that takes the place of the embedded one where a database is named."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On MariaDB, a partition beyond latin1 is refused, and nothing else goes wrong with the tables that have one."""
+    if DATABASE_NAME != "mariadb":
+        return
+    refused = pytest.mark.xfail(raises=MetastoreTextError, strict=True, reason="MariaDB's schema has latin1")
+    for item in items:
+        if item.nodeid.endswith(("[v6_cow_types]", "[v6_mor_types]")) and "/sync/" in item.nodeid:
+            item.add_marker(refused)
 
 
 @pytest.fixture(scope="session")

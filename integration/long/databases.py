@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metastore import HiveMetastore
@@ -243,11 +244,20 @@ def bank(trial: Trial, folder: Path, warehouse: Path, clients: int) -> None:
     trial.check(not outcome.wrong, f"bank: {outcome.wrong[:3]}")
 
 
-def run_suites(database: str, release: str) -> int:
-    """Run the tests of syncs, locks and mutations with all metastores on a database; the exit code."""
-    words = ["-q", "-m", "", "-p", "no:cacheprovider", *SUITES]
+def run_suites(database: str, release: str) -> bool:
+    """Run the tests of syncs, locks and mutations with all metastores on a database; whether all passed."""
     environment = {**os.environ, "HUDI_HIVE_TEST_DATABASE": database, "HUDI_HIVE_TEST_RELEASE": release}
-    return subprocess.run([sys.executable, "-m", "pytest", *words], env=environment, check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        words = ["-q", "-m", "", "-p", "no:cacheprovider", f"--junitxml={report}", *SUITES]
+        code = subprocess.run([sys.executable, "-m", "pytest", *words], env=environment, check=False).returncode
+        counts = Counter[str]()
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            counts.update({name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")})
+    wrong, skipped = counts["failures"] + counts["errors"], counts["skipped"]
+    passed = counts["tests"] - wrong - skipped
+    print(f"{database} {release}  tests: {passed} of {counts['tests']} passed, {skipped} skipped", flush=True)
+    return code == 0
 
 
 def main() -> None:
@@ -264,7 +274,7 @@ def main() -> None:
     for database in given.databases.split(","):
         for release in given.metastores.split(","):
             if given.suites and database in DATABASES:
-                wrong += run_suites(database, release) != 0
+                wrong += not run_suites(database, release)
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
                 server = stack.enter_context(DATABASES[database]()) if database in DATABASES else None

@@ -64,7 +64,7 @@ def test_a_change_requires_the_value_of_a_parameter(server, tmp_path):
             client.alter_table("default", "guarded", table, expected=("stamp", "1"))
         else:
             assert asked == (4 if server.store is None else 3)
-            with pytest.raises(TableChangedError, match="stamp is '3', not '1'"):
+            with pytest.raises(TableChangedError, match=r"stamp.* is '3'.*'1'"):
                 client.alter_table("default", "guarded", table, expected=("stamp", "1"))
         client.drop_table("default", "guarded")
 
