@@ -10,6 +10,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
+from TCLIService import ttypes
 
 from hudi_hive.errors import (
     MetastoreConnectError,
@@ -29,6 +30,7 @@ from hudi_hive.metastore import (
 from hudi_hive.spark import ThriftServer
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
+from integration.support.hive_server import HiveServer2
 from integration.support.spark_options import SERVER_SETTINGS, START_SECONDS
 from integration.support.stores import kerberos
 from integration.support.stores.kerberos import REALM, SERVICE, KerberosRealm, kerberized
@@ -361,3 +363,83 @@ def test_thrift_server(realm, here, tmp_path):
                 SqlServer(plain, timeouts=Timeouts(connect=60))
         with client_of(metastore, here) as client:
             assert "by_ticket" in client.databases()
+
+
+# -- HiveServer2 ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hive_and_metastore(realm, tmp_path_factory):
+    """HiveServer2 2.3, which calls a metastore 3.1, both behind Kerberos."""
+    with kerberized("3.1.3", tmp_path_factory.mktemp("metastore"), realm) as metastore:
+        login = {"principal": SERVICE, "keytab": str(realm.keytab("hive/localhost"))}
+        properties = {
+            "hadoop.security.authentication": "kerberos",
+            "hive.metastore.sasl.enabled": "true",
+            "hive.metastore.kerberos.principal": SERVICE,
+            **{f"hadoop.proxyuser.hive.{what}": "*" for what in ("hosts", "groups")},  # for delegation tokens
+            **{f"hive.server2.authentication.kerberos.{name}": text for name, text in login.items()},
+        }
+        with HiveServer2(
+            uri_of(metastore),
+            tmp_path_factory.mktemp("hive"),
+            authentication="KERBEROS",
+            properties=properties,
+            java_options=realm.java_options,
+            session=f";principal=hive/_HOST@{REALM}",
+        ) as hive:
+            yield hive.jdbc_url.replace("127.0.0.1", "localhost"), metastore
+
+
+def sync_by_sql(metastore, url, database, **fields):
+    uri = uri_of(metastore, principal=SERVICE, **fields)
+    path = str(unzip_fixture("v8_cow_part_mdt"))
+    config = HiveSyncConfig(
+        base_path=path, database=database, table="t", mode="hiveql", jdbc_url=url, metastore_uris=uri, batch_size=1
+    )
+    return HiveSyncTool(config).sync()
+
+
+@pytest.mark.long
+def test_sync_by_sql_longer_than_a_ticket(hive_and_metastore, here, tmp_path, monkeypatch):
+    """The keytab of the metastore's login is that of HiveServer2's, too; there is no ticket of kinit."""
+    url, metastore = hive_and_metastore
+    execute, pauses = SqlServer.execute, []
+
+    def slow(self, statement, about):
+        if "ADD IF" in statement and len(pauses) < 2:
+            pauses.append(statement)
+            here.log_in("short", here.keytab("short"), tmp_path / "watched")
+            until_expired(tmp_path / "watched")
+        execute(self, statement, about)
+
+    monkeypatch.setattr(SqlServer, "execute", slow)
+    sync_by_sql(metastore, url, "slow_sql", keytab=here.keytab("short"), client_principal=SHORT)
+    assert len(pauses) == 2
+    with client_of(metastore, here) as client:
+        assert len(client.partition_names("slow_sql", "t")) > 2
+        client.drop_database("slow_sql", cascade=True)
+    assert f"{SHORT} for {SERVICE}" in here.log
+
+
+@pytest.mark.long
+def test_sync_by_sql_with_delegation_tokens(hive_and_metastore, here, tmp_path, monkeypatch):
+    """A process without ticket and keytab, whose token file has a token of each of both."""
+    url, metastore = hive_and_metastore
+    keytab = {"keytab": here.keytab("alice"), "client_principal": ALICE}
+    login = Sasl("GSSAPI", principal=SERVICE, **keytab)
+    with client_of(metastore, here) as client, SqlServer(parse_jdbc_url(url), login=login) as server:
+        session = server._session
+        request = ttypes.TGetDelegationTokenReq(session.sessionHandle, "alice", "alice")
+        answer = session.client.GetDelegationToken(request)
+        assert answer.delegationToken, answer.status
+        of_hive = DelegationToken.from_text(answer.delegationToken)
+        write_token_file(tmp_path / "tokens", [client.delegation_token("alice"), of_hive])
+    assert of_hive.service == "hiveserver2ClientToken"
+    with pytest.raises(MetastoreSecurityError, match="there is no Kerberos ticket"):
+        sync_by_sql(metastore, url, "by_token")
+    monkeypatch.setenv("HADOOP_TOKEN_FILE_LOCATION", str(tmp_path / "tokens"))
+    sync_by_sql(metastore, url, "by_token")
+    with client_of(metastore, here) as client:
+        assert client.partition_names("by_token", "t")
+        client.drop_database("by_token", cascade=True)

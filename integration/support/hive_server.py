@@ -7,15 +7,15 @@ import select
 import socket
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from xml.sax.saxutils import escape
 
 from hudi_hive.metastore import find_java
 from hudi_hive.metastore.embedded import JAVA_OPTIONS, find_jars
-from integration.support.metastores import _free_port, _jars, fetch
+from integration.support.metastores import _free_port, _jars, fetch, write_properties
 
 _MAIN = Path(__file__).with_name("HiveServer2Main.java")
 _START_SECONDS = 300.0
@@ -52,13 +52,28 @@ class HiveServer2:
     Args:
         metastore_uri: the metastore's address.
         directory: folder for configuration, scratch files and the log.
-        authentication: ``NONE`` or ``NOSASL``.
+        authentication: of ``hive.server2.authentication``.
+        properties: Hive's and Hadoop's, on top of its own.
+        java_options: of the Java machine.
+        session: what its address has behind the database: ``;name=value``.
     """
 
-    def __init__(self, metastore_uri: str, directory: Path, *, authentication: str = "NONE") -> None:
+    def __init__(
+        self,
+        metastore_uri: str,
+        directory: Path,
+        *,
+        authentication: str = "NONE",
+        properties: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = (),
+        session: str = "",
+    ) -> None:
         self._metastore_uri = metastore_uri
         self._directory = directory
         self._authentication = authentication
+        self._properties = dict(properties or {})
+        self._java_options = tuple(java_options)
+        self._session = session
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
@@ -66,7 +81,7 @@ class HiveServer2:
     def jdbc_url(self) -> str:
         """Its address."""
         suffix = ";auth=noSasl" if self._authentication == "NOSASL" else ""
-        return f"jdbc:hive2://127.0.0.1:{self._port}/default{suffix}"
+        return f"jdbc:hive2://127.0.0.1:{self._port}/default{suffix}{self._session}"
 
     def start(self) -> Self:
         """Start it and wait until its port is open.
@@ -83,6 +98,7 @@ class HiveServer2:
             str(find_java().executable),
             "-Xmx512m",
             *JAVA_OPTIONS,
+            *self._java_options,
             f"-Djava.io.tmpdir={self._directory}",
             "-cp",
             os.pathsep.join([str(self._directory), *front, f"{jars}/*", *behind]),
@@ -116,12 +132,11 @@ class HiveServer2:
             "hive.server2.logging.operation.enabled": "false",
             "hive.exec.scratchdir": str(self._directory / "scratch"),
             "hive.exec.local.scratchdir": str(self._directory / "scratch"),
+            **self._properties,
         }
-        items = "".join(
-            f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
-            for name, value in properties.items()
-        )
-        (self._directory / "hive-site.xml").write_text(f"<configuration>\n{items}</configuration>\n", encoding="utf-8")
+        write_properties(self._directory / "hive-site.xml", properties)
+        hadoop = {name: value for name, value in properties.items() if name.startswith("hadoop.")}
+        write_properties(self._directory / "core-site.xml", hadoop)
 
     def _wait(self) -> None:
         process = self._process

@@ -65,6 +65,11 @@ class BaseClient:
         return str(self._pool.address)
 
     @property
+    def login(self) -> Sasl | None:
+        """How it logs in at the address that answered last; None where it does not."""
+        return self._pool.login
+
+    @property
     def calls(self) -> Counter[str]:
         """Calls sent so far, by Thrift method, repeated tries included. A copy: compare two of them."""
         return self._pool.calls.snapshot()
@@ -163,8 +168,9 @@ class BaseClient:
 
         With ``ahead`` 1 they go one after the other, so that a failure leaves a prefix done.
 
-        A refused batch is halved. One whose connection broke is halved only if it may be repeated; one that was not
-        answered in time never is, because the server is still at it.
+        A refused batch is halved, but one that met another transaction in the metastore's database (a deadlock, a lock
+        not got in time) is tried again as it is. One whose connection broke is halved only if it may be repeated; one
+        that was not answered in time never is, because the server is still at it.
         """
         if batch_size is not None and batch_size < 1:
             raise InvalidOptionError(f"batch size must be at least 1, not {batch_size}")

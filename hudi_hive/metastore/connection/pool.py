@@ -193,6 +193,11 @@ class ConnectionPool:
         """The address that answered last (the first one before any call)."""
         return self.addresses[self._preferred]
 
+    @property
+    def login(self) -> Sasl | None:
+        """How that address is logged in at; None where it wants no login."""
+        return self.address.sasl or self._sasl
+
     def close(self) -> None:
         """Close all connections; calls that other threads wait in end with MetastoreLostError."""
         with self._lock:

@@ -78,9 +78,10 @@ def connect(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[HiveQl
     Raises:
         InvalidOptionError: an address that cannot be used.
         MetastoreConnectError, MetastoreServerError: no session.
+        MetastoreSecurityError: no login by Kerberos, which takes the keytab or ticket cache of the metastore's login.
     """
     address = parse_jdbc_url(config.jdbc_url)
-    with SqlServer(address, config.username, config.password) as server:
+    with SqlServer(address, config.username, config.password, login=metastore.login) as server:
         yield HiveQlWriter(metastore, server)
 
 

@@ -7,11 +7,12 @@ errors: a statement that the server did not carry out is never passed over.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,8 +41,13 @@ logging.getLogger("thrift").addHandler(logging.NullHandler())
 _PREFIX = "jdbc:hive2://"
 _DEFAULT_PORT = 10000
 _KEY = HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
+_KERBEROS = "GSSAPI"
+_TOKEN_SERVICE = "hiveserver2ClientToken"
+"""Service of HiveServer2's delegation tokens in a token file, by which they are told from the metastore's."""
 _SESSION_KEYS = frozenset({"auth", "ssl", "user", "password", "principal"})
 _LONGEST_MESSAGE = 600
+_REFUSED_LOGIN = re.compile(r"Bad status: [34] \(b?['\"]?(.*?)['\"]?\)$", re.DOTALL)
+"""What ``thrift_sasl`` says of the statuses BAD and ERROR, and the server's reason."""
 # Servers make folders and connections of their own for a session, which takes longer than to answer a call.
 _SESSION_SECONDS = 120.0
 _CLOSE_SECONDS = 10.0
@@ -58,7 +64,7 @@ class JdbcAddress:
         database: the session's database.
         sasl: False for ``auth=noSasl``; otherwise user and password are sent by SASL PLAIN, which servers with the
             authentication NONE, LDAP or CUSTOM expect alike.
-        principal: the server's, for a login by Kerberos with the ticket of ``kinit``; None for PLAIN.
+        principal: the server's, for a login by Kerberos; None for PLAIN.
         ssl: whether the connection is encrypted; the server's certificate is checked against the system's authorities.
         user, password: those in the address; None when it has none.
         settings: configuration of the session (behind ``?``) and variables (behind ``#``), as OpenSession takes them.
@@ -132,7 +138,7 @@ def _principal(options: Mapping[str, str], auth: str) -> str | None:
         )
     if principal is not None:
         try:
-            Sasl("GSSAPI", principal=principal)
+            Sasl(_KERBEROS, principal=principal)
         except InvalidOptionError as error:
             raise InvalidOptionError(f"{_KEY}: {error.message}", remedy=error.remedy) from None
     return principal
@@ -175,6 +181,8 @@ class SqlServer:
         address: where; its own user and password go before the arguments.
         user, password: who.
         timeouts: seconds to connect and to wait for the end of a statement.
+        login: of the metastore, whose keytab or ticket cache a login by Kerberos takes too; None for the ticket of
+            ``kinit``.
 
     Raises:
         MetastoreConnectError: nobody listens, or the server does not take this kind of authentication.
@@ -184,7 +192,12 @@ class SqlServer:
     """
 
     def __init__(
-        self, address: JdbcAddress, user: str = "hive", password: str = "hive", timeouts: Timeouts | None = None
+        self,
+        address: JdbcAddress,
+        user: str = "hive",
+        password: str = "hive",
+        timeouts: Timeouts | None = None,
+        login: Sasl | None = None,
     ) -> None:
         self.address = address
         self._broken = False
@@ -197,7 +210,10 @@ class SqlServer:
         self._wire = wire = _socket(address)
         wire.setTimeout(timeouts.connect * 1000)
         wire.begin(timeouts.connect)
-        self._transport = _transport(wire, address, user, password)
+        if address.principal is not None:
+            self._transport = _kerberos_transport(wire, address, login)
+        else:
+            self._transport = _transport(wire, address, user, password)
         try:
             self._session = self._open(wire, user, timeouts)
             self.product = self._product()
@@ -229,6 +245,13 @@ class SqlServer:
                 f"the SQL server refuses the session: {_first_lines(error)}", path=str(self.address)
             ) from error
         except Exception as error:
+            refusal = _REFUSED_LOGIN.match(str(error))
+            if refusal is not None:
+                raise MetastoreSecurityError(
+                    f"the SQL server refused the login of {user}: {refusal[1]}",
+                    path=str(self.address),
+                    remedy="check hoodie.datasource.hive_sync.username and password, and the server's authentication",
+                ) from None
             # Bytes that are no answer make the library fail in any place. Its own errors say little; the usual
             # cause is a server that expects the other kind of transport.
             raise MetastoreConnectError(
@@ -331,12 +354,6 @@ def _socket(address: JdbcAddress) -> BoundedSocket | _TlsSocket:
 def _transport(wire: BoundedSocket | _TlsSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
     if not address.sasl:
         return TBufferedTransport(wire)
-    if address.principal is not None:
-        login = Sasl("GSSAPI", principal=address.principal)
-        try:
-            return SaslTransport(TBufferedTransport(wire), make_mechanism(login, address.host))
-        except MetastoreSecurityError as error:
-            raise MetastoreSecurityError(error.message, path=str(address), remedy=error.remedy) from error
     try:
         from thrift_sasl import TSaslClientTransport  # type: ignore[import-untyped]
 
@@ -347,6 +364,20 @@ def _transport(wire: BoundedSocket | _TlsSocket, address: JdbcAddress, user: str
             f"the SQL server's authentication needs {error.name}", remedy="pip install 'hudi_hive[hive]'"
         ) from error
     return TSaslClientTransport(lambda: client, "PLAIN", wire)
+
+
+def _kerberos_transport(
+    wire: BoundedSocket | _TlsSocket, address: JdbcAddress, of_metastore: Sasl | None
+) -> TTransportBase:
+    """By the keytab or ticket cache of the metastore's login, a delegation token of the server, or kinit's ticket."""
+    own = of_metastore
+    if own is None or own.mechanism != _KERBEROS:
+        own = Sasl(_KERBEROS, principal=address.principal)
+    login = replace(own, principal=address.principal, token_signature=None if own.keytab else _TOKEN_SERVICE)
+    try:
+        return SaslTransport(TBufferedTransport(wire), make_mechanism(login, address.host))
+    except MetastoreSecurityError as error:
+        raise MetastoreSecurityError(error.message, path=str(address), remedy=error.remedy) from error
 
 
 def _first_lines(error: Exception) -> str:
