@@ -34,8 +34,8 @@ _SLASHED: Final = re.compile(
 )
 _NAMED_USERS: Final = frozenset(
     (
-        *("abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "webhdfs", "swebhdfs", "sftp", "ftp", "ftps"),
-        *("ssh", "thrift", "thrift+tls", "hive2", "mysql"),
+        *("az", "abfs", "abfss", "wasb", "wasbs", "adl", "hdfs", "viewfs", "webhdfs", "swebhdfs", "sftp", "ftp"),
+        *("ftps", "ssh", "thrift", "thrift+tls", "hive2", "mysql"),
     )
 )
 """Schemes whose authority may begin with a mere name: of a container, or of a user."""

@@ -23,7 +23,7 @@ from hudi_hive.storage.stores import (
     object_store,
 )
 
-_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+_CONTAINERS = frozenset({"az", "abfs", "abfss", "wasb", "wasbs"})
 # A secret key may have slashes in it; then what stands before them is no port.
 _USER_INFO = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*|[^/@:]+:(?!\d+(?:[/?#]|$))[^?#]*?)@(?=[^/@]*(?:/|$))")
 

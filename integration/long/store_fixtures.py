@@ -1,8 +1,9 @@
-"""The fixture tables on an object store: every query that real Hudi answered has the recorded rows there, too.
+"""The fixture tables on a store: every query that real Hudi answered has the recorded rows there, too.
 
-    python -m integration.long.store_fixtures [--fixture v8_mor_types] [--uri s3://bucket/folder --option endpoint=…]
+    python -m integration.long.store_fixtures [--store hdfs] [--fixture v8_mor_types]
+    python -m integration.long.store_fixtures --uri s3://bucket/folder --option endpoint=…
 
-Without a URI an S3 server is started. Queries in which a rule of ours differs from the release's (``named_gap``) are
+Without a URI a server is started. Queries in which a rule of ours differs from the release's (``named_gap``) are
 compared with our own answer on local disk.
 """
 
@@ -13,7 +14,6 @@ import functools
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.storage import Storage
-from integration.support.stores.s3 import S3Server
+from integration.support.stores.running import add_store_arguments, chosen_store
 from tests.support.fixture_tables import (
     assert_same_rows,
     encode_rows,
@@ -95,17 +95,13 @@ def main() -> int:
     """Run the fixtures that the arguments choose; print what differs, and the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fixture", action="append", choices=fixture_names())
-    parser.add_argument("--uri", help="an empty folder of a store that is there")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="storage option")
+    add_store_arguments(parser)
     chosen = parser.parse_args()
     counts: Counter[bool] = Counter()
-    with ExitStack() as stack:
-        uri, options = chosen.uri, dict(option.split("=", 1) for option in chosen.option)
-        if uri is None:
-            server = stack.enter_context(S3Server())
-            uri, options = server.folder(), server.options()
+    with chosen_store(chosen) as store:
+        uri = store.folder()
         for name in chosen.fixture or fixture_names():
-            for query, difference in run(name, f"{uri}/{name}", options).items():
+            for query, difference in run(name, f"{uri}/{name}", store.options).items():
                 counts[difference is None] += 1
                 if difference is not None:
                     print(f"{name} {query}: {difference}", flush=True)

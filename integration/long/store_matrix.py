@@ -1,11 +1,11 @@
 """Everything that is done to tables, done on local disk and on a store: what is seen must be the same after each step.
 
-    python -m integration.long.store_matrix [--part services] [--version 6] [--type MERGE_ON_READ]
-    python -m integration.long.store_matrix --uri hdfs://127.0.0.1:9000/matrix --option user=root
+    python -m integration.long.store_matrix [--store hdfs] [--part services] [--version 6] [--type MERGE_ON_READ]
+    python -m integration.long.store_matrix --uri hdfs://127.0.0.1:9000/matrix
 
 Parts: write operations with incremental pulls and change data; table services; savepoints, restores and rollbacks;
-mutations by key; changes of the schema; syncs to a metastore; mutations of Hive's ACID tables. Without a URI an S3
-server is started, and tables are at ``s3a://``.
+mutations by key; changes of the schema; syncs to a metastore; mutations of Hive's ACID tables. Without a URI a
+server is started.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hudi_hive.mutation.acid_table import AcidReader
 from hudi_hive.mutation.hudi import HudiMutatorCoordinator
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
-from integration.support.stores.s3 import S3Server
+from integration.support.stores.running import add_store_arguments, chosen_store
 from tests.support.mutation.acid_definitions import acid_table
 
 VERSIONS: Final = (6, 8, 9)
@@ -322,24 +322,21 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=tuple(PARTS))
     parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
     parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--uri", help="an empty folder of a store that is there")
-    parser.add_argument("--option", action="append", default=[], metavar="K=V", help="storage option")
+    add_store_arguments(parser)
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
     chosen = parser.parse_args()
     wanted = ((chosen.part, "part"), (chosen.version, "version"), (chosen.type, "table_type"))
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="store_matrix_"))
-        uri, options = chosen.uri, dict(option.split("=", 1) for option in chosen.option)
-        if uri is None:
-            server = stack.enter_context(S3Server())
-            uri, options = server.folder("s3a"), server.options()
+        store = stack.enter_context(chosen_store(chosen))
+        uri = store.folder()
         for case in cases():
             if any(values and getattr(case, name) not in values for values, name in wanted):
                 continue
             counts["all"] += 1
             try:
-                counts["steps"] += run(case, Place(f"{folder}/{case}"), Place(f"{uri}/{case}", options))
+                counts["steps"] += run(case, Place(f"{folder}/{case}"), Place(f"{uri}/{case}", store.options))
                 counts["passed"] += 1
                 print(f"{case} ok", flush=True)
             except Exception as error:

@@ -38,6 +38,7 @@ from hudi_hive.write.writers import LocalWriter
 from integration.long.store_faults import IMPATIENT, breaking_store
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
+from integration.support.stores.running import running_store
 
 OPERATIONS = (
     "bulk_insert",
@@ -440,7 +441,7 @@ def main() -> int:
     parser.add_argument("--operation", action="append", choices=(*OPERATIONS, TURNS))
     parser.add_argument("--first", action="append", choices=FIRSTS)
     parser.add_argument("--kind", action="append", choices=tuple(KINDS))
-    parser.add_argument("--store", choices=("s3",), help="tables are there, and not on local disk")
+    parser.add_argument("--store", choices=("s3", "hdfs"), help="tables are there, and not on local disk")
     parser.add_argument("--faults", type=float, default=0.0, help="part of our own requests to S3 that is broken")
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     parser.add_argument("--without-metadata", action="store_true", help="nobody writes a metadata table")
@@ -456,6 +457,9 @@ def main() -> int:
             server, proxy = stack.enter_context(store)
             folder, hadoop = server.folder("s3a"), server.hadoop()
             options = {**server.options(proxy.port), **IMPATIENT} if chosen.faults else server.options()
+        elif chosen.store is not None:
+            running = stack.enter_context(running_store(chosen.store))
+            folder, options, hadoop = running.folder(), running.options, running.hadoop
         for version in chosen.version or VERSIONS:
             wanted = [replace(cell, metadata=not chosen.without_metadata) for cell in _chosen(chosen, version)]
             with HudiPeer(version, hadoop) as peer:

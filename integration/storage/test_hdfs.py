@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import PathExistsError, PathNotFoundError, StoreUnreachableError, TableExistsError
+from hudi_hive.errors import (
+    LockLostError,
+    PathExistsError,
+    PathNotFoundError,
+    StoreUnreachableError,
+    TableExistsError,
+)
 from hudi_hive.storage import PathKind, Storage
+from hudi_hive.write.coordination.locks import FileSystemLock, LockProvider, StoreLock
 from integration.support.stores.hdfs import HdfsServer
 from tests.support.running.long import long_case
 
@@ -76,6 +87,55 @@ def test_one_of_eight_that_race_creates_a_file(hdfs: str, rounds: int) -> None:
             assert len(winners) == 1
             assert Storage(f"{hdfs}/race").read_bytes(name) == b"%d" % winners[0]
     assert all(not name.startswith(".tmp") for name in Storage(f"{hdfs}/race").list().column("path").to_pylist())
+
+
+def locks(uri: str) -> list[LockProvider]:
+    """Both locks that a table on HDFS has by itself."""
+    storage = Storage(uri)
+    return [StoreLock(storage), FileSystemLock(storage, ".hoodie/lock")]
+
+
+def test_locks_exclude_others(hdfs: str) -> None:
+    for first, second in zip(locks(f"{hdfs}/locked"), locks(f"{hdfs}/locked"), strict=True):
+        assert first.try_acquire() and not second.try_acquire()
+        assert "process" in second.holder()
+        first.verify()
+        first.release()
+        assert second.try_acquire()
+        with pytest.raises(LockLostError):
+            first.verify()
+        second.release()
+    assert Storage(f"{hdfs}/locked").list(recursive=True).filter(~pc.field("is_dir")).num_rows == 0
+
+
+HOLDER = """
+import os, sys
+from integration.storage.test_hdfs import locks
+assert all(lock.try_acquire() for lock in locks(sys.argv[1]))
+print("taken", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_locks_of_a_killed_holder_are_taken_over(hdfs: str) -> None:
+    uri = f"{hdfs}/killed"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, uri],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert holder.stdout is not None and holder.stdout.readline() == "taken\n"
+    mine = locks(uri)
+    assert not any(lock.try_acquire() for lock in mine)
+    holder.kill()
+    holder.communicate()
+    for lock, another in zip(mine, locks(uri), strict=True):
+        assert lock.try_acquire()
+        assert not another.try_acquire()
+        lock.verify()
+        lock.release()
 
 
 @pytest.mark.parametrize(

@@ -262,3 +262,20 @@ def test_nothing_shows_secrets():
     with pytest.raises(InvalidOptionError) as failure:
         options_of_store("s3", "b", "", {"secret_key": secret, "secret": "another-secret", "access_key": "k"})
     assert secret not in str(failure.value) and "another-secret" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "endpoint"),
+    [
+        ("abfs://files@lake.dfs.core.windows.net/t", None),
+        ("wasbs://files@lake.blob.core.windows.net/t", None),
+        ("az://files/t", None),
+        ("abfss://files@lake.dfs.core.chinacloudapi.cn/t", "https://lake.blob.core.chinacloudapi.cn"),
+        ("abfss://files@lake.z10.dfs.storage.azure.net/t", "https://lake.z10.blob.storage.azure.net"),
+    ],
+)
+def test_accounts_of_azure_are_where_their_hosts_say(uri, endpoint):
+    storage = Storage(uri, {"account_name": "lake", "account_key": "YWJj"})
+    config = storage._store._client.config
+    assert config.get("endpoint") == endpoint and config["account_name"] == "lake"
+    assert storage.uri() == uri

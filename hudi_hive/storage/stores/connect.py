@@ -34,6 +34,7 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
     "s3n": S3,
     "gs": GCS,
     "gcs": GCS,
+    "az": AZURE,
     "abfs": AZURE,
     "abfss": AZURE,
     "wasb": AZURE,
@@ -42,6 +43,7 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 """Schemes of object stores, and the kind of each."""
 
 _UPLOAD_RETRIES: Final = 30
+_PUBLIC_CLOUD: Final = "blob.core.windows.net"
 _LIFE_OF_KEYS: Final = timedelta(minutes=10)
 """How long keys of a profile are used before the profile is asked again: botocore renews those that are to expire in
 less than ten to fifteen minutes, and the client asks five minutes before the end."""
@@ -115,6 +117,7 @@ def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[st
         client["allow_http"] = True
     classes = {S3: obstore.store.S3Store, GCS: obstore.store.GCSStore, AZURE: obstore.store.AzureStore}
     patience = RetryPolicy(storage.RETRY_TIMEOUT.of(options))
+    uri = f"{prefix}{bucket}@{account}" if account else f"{prefix}{bucket}"
     common = {**config, "client_options": client}
     try:
         once = classes[kind](bucket, **common, retry_config={"max_retries": 0})
@@ -124,9 +127,9 @@ def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[st
         )
     except (obstore.exceptions.BaseError, ValueError, TypeError) as error:
         message = redact(f"cannot make a client of the store: {error}".partition("\n")[0], secret_values(options))
-        raise StorageError(message, path=f"{prefix}{bucket}") from None
+        raise StorageError(message, path=uri) from None
     # The clouds' own endpoints create files atomically; other servers show it by the first file.
-    return ObjectStore(once, patient, bucket, prefix, patience, is_tested=endpoint is None)
+    return ObjectStore(once, patient, bucket, uri, patience, is_tested=endpoint is None)
 
 
 def _endpoint(options: Mapping[str, str], *variables: str) -> str | None:
@@ -246,7 +249,7 @@ def _gcs(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str
 
 
 def _azure(options: Mapping[str, str], account: str) -> tuple[dict[str, Any], str | None]:
-    endpoint = _endpoint(options, "AZURE_STORAGE_ENDPOINT")
+    endpoint = _endpoint(options, "AZURE_STORAGE_ENDPOINT") or _endpoint_of_account(account)
     config = {
         "account_name": storage.ACCOUNT_NAME.of(options) or account.partition(".")[0] or None,
         "account_key": storage.ACCOUNT_KEY.of(options),
@@ -259,3 +262,10 @@ def _azure(options: Mapping[str, str], account: str) -> tuple[dict[str, Any], st
         "skip_signature": storage.ANONYMOUS.of(options) or None,
     }
     return {name: value for name, value in config.items() if value is not None}, endpoint
+
+
+def _endpoint_of_account(host: str) -> str | None:
+    """Where the blobs of an account are that is not on Azure's public cloud; None for those that are."""
+    blobs = host.replace(".dfs.", ".blob.", 1)
+    domain = blobs.partition(".")[2]
+    return None if domain in ("", _PUBLIC_CLOUD) else f"https://{blobs}"

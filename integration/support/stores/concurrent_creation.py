@@ -1,4 +1,4 @@
-"""Races of processes to create one file, or one table, on a store."""
+"""Races of processes to create one file, or one table, on a store, and to hold its lock."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from hudi_hive.errors import PathExistsError, TableExistsError
 
+if TYPE_CHECKING:
+    from hudi_hive.storage import Storage
+
 FILE: Final = "file"
+LOCK: Final = "lock"
 TABLE: Final = "table"
 _WON: Final = "won"
 _LOST: Final = "lost"
 _SECONDS: Final = 600.0
+_COUNTER: Final = "counter"
+_PATIENT: Final = {
+    "hoodie.write.lock.client.num_retries": "20000",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "20",
+}
 _IMPORTS: Final = ["hudi_hive", "hudi_hive.table_api", "hudi_hive.storage.stores.object_store", "obstore.store"]
 
 
@@ -89,13 +98,7 @@ class Racers:
             rounds: how many files or tables.
             what: :data:`FILE` or :data:`TABLE`.
         """
-        for pipe in self._pipes:
-            pipe.send((uri, dict(options or {}), rounds, what))
-        answers: list[list[tuple[str, str]]] = []
-        for pipe in self._pipes:
-            if not pipe.poll(_SECONDS):
-                raise AssertionError("a racer does not answer")
-            answers.append(pipe.recv())
+        answers = self._answers(uri, options, rounds, what, {})
         result = RaceResult()
         for round_number, outcomes in enumerate(zip(*answers, strict=True)):
             result.rounds += 1
@@ -107,6 +110,42 @@ class Racers:
                 result.wrong.append(f"round {round_number}: {winners[0]} won, the content is of {sorted(contents)}")
         return result
 
+    def _answers(
+        self,
+        uri: str,
+        options: Mapping[str, str] | None,
+        rounds: int,
+        what: str,
+        writing: Mapping[str, str],
+    ) -> list[list[tuple[str, str]]]:
+        for pipe in self._pipes:
+            pipe.send((uri, dict(options or {}), rounds, what, dict(writing)))
+        answers: list[list[tuple[str, str]]] = []
+        for pipe in self._pipes:
+            if not pipe.poll(_SECONDS):
+                raise AssertionError("a racer does not answer")
+            answers.append(pipe.recv())
+        return answers
+
+    def count(
+        self, uri: str, options: Mapping[str, str] | None, rounds: int, writing: Mapping[str, str]
+    ) -> tuple[int, list[str]]:
+        """Let each take a table's lock in each round, read a number from a file, and write the next one.
+
+        Args:
+            uri: a folder.
+            options: storage options.
+            rounds: how often each takes the lock.
+            writing: options of a write, which choose the lock.
+
+        Returns:
+            how often two read the same number, which a lock that excludes prevents; what went wrong.
+        """
+        answers = self._answers(uri, options, rounds, LOCK, writing)
+        seen = [text for one in answers for outcome, text in one if outcome == _WON]
+        wrong = [outcome for one in answers for outcome, _ in one if outcome != _WON]
+        return len(seen) - len(set(seen)), wrong
+
 
 def _run(number: int, pipe: Connection, line: Barrier) -> None:
     """The process of a racer."""
@@ -114,9 +153,12 @@ def _run(number: int, pipe: Connection, line: Barrier) -> None:
     from hudi_hive.storage import Storage
 
     while (order := pipe.recv()) is not None:
-        uri, options, rounds, what = order
+        uri, options, rounds, what, writing = order
         storage = Storage(uri, options)
         answers: list[tuple[str, str]] = []
+        if what == LOCK:
+            pipe.send([_count(storage, line, writing) for _ in range(rounds)])
+            continue
         for at in range(rounds):
             outcome, content = _WON, ""
             line.wait(_SECONDS)
@@ -140,3 +182,17 @@ def _run(number: int, pipe: Connection, line: Barrier) -> None:
                 outcome = f"{type(error).__name__}: {error}"
             answers.append((outcome, content))
         pipe.send(answers)
+
+
+def _count(storage: Storage, line: Barrier, writing: Mapping[str, str]) -> tuple[str, str]:
+    """Raise the number in a file under the lock; gives the number that was there."""
+    from hudi_hive.write.coordination import table_lock
+
+    line.wait(_SECONDS)
+    try:
+        with table_lock({**_PATIENT, **writing}, storage):
+            number = int(storage.read_bytes(_COUNTER)) if storage.exists(_COUNTER) else 0
+            storage.write_bytes(_COUNTER, str(number + 1).encode())
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", ""
+    return _WON, str(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import tempfile
@@ -47,6 +48,7 @@ class HdfsServer:
         self._temporary = tempfile.TemporaryDirectory(prefix="hdfs_", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
         self._process: subprocess.Popen[str] | None = None
+        self._numbers = itertools.count(1)
         self.uri = ""
         """``hdfs://127.0.0.1:PORT``."""
 
@@ -75,3 +77,7 @@ class HdfsServer:
             process.communicate()
         self._errors.close()
         self._temporary.cleanup()
+
+    def folder(self) -> str:
+        """URI of a folder that nobody has used."""
+        return f"{self.uri}/lake/f{next(self._numbers)}"

@@ -36,7 +36,9 @@ class AtomicPuts:
             return self._application(environ, start_response)
 
 
-class _QuietHandler(MotoRequestHandler):
+class QuietHandler(MotoRequestHandler):
+    """Handles requests without a log."""
+
     def log(self, type: str, message: str, *args: object) -> None:
         """Requests are not logged."""
 
@@ -45,7 +47,7 @@ def main() -> None:
     """Serve until the standard input ends."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = AtomicPuts(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_QuietHandler)
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=QuietHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
