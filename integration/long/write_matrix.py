@@ -2,7 +2,7 @@
 
     python -m integration.long.write_matrix [--version 6] [--type MERGE_ON_READ] [--operation upsert] [--first ours]
     python -m integration.long.write_matrix --kind buckets --kind days
-    python -m integration.long.write_matrix --store s3 [--version 9] [--operation upsert]
+    python -m integration.long.write_matrix --store s3 [--version 9] [--operation upsert]  # or hdfs
 
 A cell: one side makes a table and does the operation; the other reads it, with the metadata table on and off, and
 upserts into it; the first reads that and upserts again; the other reads that. Cells of the further kinds of tables do
@@ -38,7 +38,7 @@ from hudi_hive.write.writers import LocalWriter
 from integration.long.store_faults import IMPATIENT, breaking_store
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
-from integration.support.stores.running import running_store
+from integration.support.stores.hdfs import HdfsServer
 
 OPERATIONS = (
     "bulk_insert",
@@ -447,8 +447,7 @@ def main() -> int:
     parser.add_argument("--without-metadata", action="store_true", help="nobody writes a metadata table")
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
     chosen = parser.parse_args()
-    passed: Counter[int] = Counter()
-    total: Counter[int] = Counter()
+    passed, total = Counter[int](), Counter[int]()
     with ExitStack() as stack:
         folder: Path | str = chosen.keep or stack.enter_context(tempfile.TemporaryDirectory(prefix="write_matrix_"))
         options, hadoop = None, None
@@ -457,9 +456,8 @@ def main() -> int:
             server, proxy = stack.enter_context(store)
             folder, hadoop = server.folder("s3a"), server.hadoop()
             options = {**server.options(proxy.port), **IMPATIENT} if chosen.faults else server.options()
-        elif chosen.store is not None:
-            running = stack.enter_context(running_store(chosen.store))
-            folder, options, hadoop = running.folder(), running.options, running.hadoop
+        elif chosen.store == "hdfs":
+            folder = stack.enter_context(HdfsServer()).folder()
         for version in chosen.version or VERSIONS:
             wanted = [replace(cell, metadata=not chosen.without_metadata) for cell in _chosen(chosen, version)]
             with HudiPeer(version, hadoop) as peer:
@@ -467,15 +465,13 @@ def main() -> int:
                     total[version] += 1
                     do = partial(run, cell, peer, f"{folder}/{cell}", options)
                     passed[version] += _report(cell, do, chosen.trace)
-    for version in total:
-        print(f"version {version}: {passed[version]} of {total[version]} passed")
+    print(*(f"version {version}: {passed[version]} of {total[version]} passed" for version in total), sep="\n")
     print(f"{passed.total()} of {total.total()} passed")
     return 0 if passed == total else 1
 
 
 def _chosen(chosen: argparse.Namespace, version: int) -> list[Cell]:
-    wanted = ((chosen.type, "table_type"), (chosen.operation, "operation"), (chosen.first, "first"))
-    wanted += ((chosen.kind, "kind"),)
+    wanted = [(getattr(chosen, name), name) for name in ("operation", "first", "kind")] + [(chosen.type, "table_type")]
     return [
         cell
         for cell in cells()

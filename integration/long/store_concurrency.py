@@ -1,6 +1,6 @@
 """Processes race to create one file, and one table, on each store: of each round exactly one is told that it did.
 
-    python -m integration.long.store_races [--store hdfs] [--rounds 1000] [--tables 100] [--locks 20] [--racers 8]
+    python -m integration.long.store_concurrency [--store hdfs] [--rounds 1000] [--tables 100] [--locks 20] [--racers 8]
 
 One set of processes for all stores; they wait for each other before each file. Under each lock that a store has by
 itself, all of them count in one file: two that read the same number held the lock at the same time. Prints a row of a
@@ -37,7 +37,7 @@ def _store(name: str) -> Iterator[RunningStore]:
         with running_store(name) as store:
             yield store
         return
-    with tempfile.TemporaryDirectory(prefix="store_races_") as folder:
+    with tempfile.TemporaryDirectory(prefix="store_concurrency_") as folder:
         numbers = iter(range(1_000_000))
         yield RunningStore(lambda: f"{folder}/f{next(numbers)}", {}, {})
 
