@@ -62,7 +62,7 @@ def _wait_for(process: subprocess.Popen, text: str) -> str:
     raise AssertionError(f"{text!r} never came; got {seen!r}, {process.stderr.read()!r}")
 
 
-def test_demo(tmp_path):
+def test_demo_syncs_and_queries_three_tables(tmp_path):
     folder = tmp_path / "demo"
     code, out, err = _run("demo", "--directory", folder)
     assert code == 0, err

@@ -284,7 +284,7 @@ def test_time_out_of_the_start(folder):
             EmbeddedMetastore(folder, timeout=0.05).start()
 
 
-def test_no_java(folder, monkeypatch):
+def test_java_home_without_java_is_an_error(folder, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/no/such/java")
     with pytest.raises(JavaNotFoundError, match="JAVA_HOME=/no/such/java"):
         EmbeddedMetastore(folder).start()

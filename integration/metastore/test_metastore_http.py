@@ -48,7 +48,7 @@ def server(tmp_path_factory):
         yield running
 
 
-def test_calls(server, tmp_path):
+def test_calls_carry_the_name_and_the_headers_of_the_address(server, tmp_path):
     with HiveMetastore(f"http://{place_of(server)}?user=ann&headers=X-Reason=test", ugi="ben") as client:
         use(client, "by_http", tmp_path)
         assert client.calls["set_ugi"] == 0 and client.uri == f"http://{place_of(server)}/metastore"
@@ -96,7 +96,7 @@ def test_sync_by_options(server):
     ],
     ids=["path", "binary", "TLS"],
 )
-def test_mismatch(server, uri, message):
+def test_another_path_or_transport_is_an_error_that_says_so(server, uri, message):
     with HiveMetastore(uri.format(place=place_of(server)), retries=Retries(attempts=1)) as client:
         with pytest.raises(MetastoreError, match=message):
             client.databases()

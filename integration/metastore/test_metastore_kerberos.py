@@ -108,7 +108,7 @@ def is_encrypted(server):
 # -- keytab and ticket cache ---------------------------------------------------------------------------------------
 
 
-def test_keytab(server, here, tmp_path):
+def test_a_keytab_logs_in(server, here, tmp_path):
     with client_of(server, here) as client:
         client.create_database("by_keytab")
         table = table_of("by_keytab", "t", tmp_path / "t")
@@ -119,7 +119,7 @@ def test_keytab(server, here, tmp_path):
     assert f"{ALICE} for {SERVICE}" in here.log
 
 
-def test_ticket_cache(server, here, tmp_path):
+def test_a_ticket_cache_logs_in(server, here, tmp_path):
     with client_of(server) as client:
         with pytest.raises(MetastoreSecurityError, match=r"there is no Kerberos ticket.*run kinit"):
             client.databases()
@@ -130,7 +130,7 @@ def test_ticket_cache(server, here, tmp_path):
         assert "default" in client.databases()
 
 
-def test_options_of_a_sync(server, here):
+def test_options_of_a_sync_name_principal_and_keytab(server, here):
     names = (
         {"sasl.enabled": "true", "kerberos.principal": f"hive/_HOST@{REALM}"},
         {"client.keytab": str(here.keytab("alice")), "client.principal": ALICE},
@@ -281,7 +281,7 @@ def test_kdc_that_does_not_answer(server, here):
 # -- delegation tokens ---------------------------------------------------------------------------------------------
 
 
-def test_delegation_tokens(server, here, tmp_path, monkeypatch):
+def test_delegation_tokens_log_in_until_they_are_cancelled(server, here, tmp_path, monkeypatch):
     with client_of(server, here) as client:
         token = client.delegation_token("alice")
         assert token.kind == "HIVE_DELEGATION_TOKEN" and DelegationToken.from_text(token.text) == token
@@ -331,7 +331,7 @@ def test_delegation_tokens(server, here, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_thrift_server(realm, here, tmp_path):
+def test_sparks_thrift_server_logs_in_and_has_clients_log_in(realm, here, tmp_path):
     """It logs in to the metastore with a keytab, and its clients log in to it with their tickets."""
     # Spark's own client of Hive 2.3 makes calls that metastore 4.0 has no more.
     with kerberized("3.1.3", tmp_path / "metastore", realm) as metastore:

@@ -77,7 +77,7 @@ def test_who_gives_up_leaves_the_queue(client):
     third.release()
 
 
-def test_by_options(uri, tmp_path):
+def test_options_of_a_write_name_the_metastore_s_lock(uri, tmp_path):
     (tmp_path / ".hoodie").mkdir()  # the folder that is locked too
     prefix = "hoodie.write.lock.hivemetastore."
     options = {"hoodie.write.lock.provider": PROVIDER, prefix + "database": "db", prefix + "table": "t"}

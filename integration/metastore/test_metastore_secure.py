@@ -60,7 +60,7 @@ def test_tls_and_login(server, certificates, tmp_path):
     ],
     ids=["wrong password", "another mechanism", "no login", "no TLS", "neither"],
 )
-def test_mismatch(server, certificates, tls, login, message):
+def test_a_client_without_the_server_s_security_is_refused(server, certificates, tls, login, message):
     settings = {"tls": Tls(certificates.ca) if tls else None, "sasl": login}
     errors = (MetastoreSecurityError, MetastoreTransportError, MetastoreServerError)
     client = HiveMetastore(

@@ -38,10 +38,10 @@ class TestReleasedMetastore(MetastoreBehaviour):
     def metastore(self, server):
         return server
 
-    def test_odd_values(self, client, database, tmp_path, server):
+    def test_odd_partition_values_come_back_as_they_are(self, client, database, tmp_path, server):
         if server.database == "mariadb":
             pytest.skip("its columns are of latin1: test_metastore_databases.py shows what it refuses")
-        super().test_odd_values(client, database, tmp_path)
+        super().test_odd_partition_values_come_back_as_they_are(client, database, tmp_path)
 
     def test_integral_and_date_keys(self, client, database, tmp_path, server):
         if (server.database, server.release.version) == ("postgres", "3.1.3"):

@@ -30,5 +30,5 @@ def names(metastore_uri: str, metastore: Any, spark: Any, tmp_path: Path) -> Ite
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
-def test_block(block: CodeBlock, names: Names) -> None:
+def test_a_code_block_of_the_docs_runs(block: CodeBlock, names: Names) -> None:
     assert block.run(names, jvm=True)

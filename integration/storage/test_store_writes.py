@@ -114,7 +114,9 @@ def test_a_completion_without_an_answer_is_tried_again(
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_an_unknown_outcome_is_said_to_be_unknown(s3: S3Server, s3_proxy: StoreProxy, path: str, is_done: bool) -> None:
+def test_a_commit_whose_answers_are_lost_has_an_unknown_outcome(
+    s3: S3Server, s3_proxy: StoreProxy, path: str, is_done: bool
+) -> None:
     HudiTable.open(path, s3.options()).upsert(rows(0))
     table = HudiTable.open(path, {**s3.options(s3_proxy.port), "retry_timeout": "0.5"})
     first = Fault.ANSWER_LOST if is_done else Fault.RESET

@@ -18,5 +18,5 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize("cell", with_long_cases(SAMPLE, sorted(cells(), key=lambda cell: cell.version)), ids=str)
-def test_cell(cell, hudi_peer, tmp_path):
+def test_real_hudi_and_ours_write_one_table_by_turns(cell, hudi_peer, tmp_path):
     run(cell, hudi_peer(cell.version), tmp_path / "table")

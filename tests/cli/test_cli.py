@@ -68,7 +68,7 @@ def test_wrong_usage_is_exit_2(run, words):
     assert code == 2 and out == "" and "Usage:" in err
 
 
-def test_show(rows):
+def test_show_prints_a_table_s_properties(rows):
     shown = rows("show", unzip_fixture(TABLE))
     assert shown["table version"] == 8
     assert shown["partition fields"] == "city"
@@ -99,25 +99,25 @@ def test_timeline_in_all_formats(run, rows):
     assert all(c["requested"] in table for c in commits)
 
 
-def test_archived_timeline(rows):
+def test_timeline_has_archived_instants_if_asked(rows):
     path = unzip_fixture("v9_cow_archived")
     assert len(rows("timeline", path, "--archived")) > len(rows("timeline", path))
 
 
-def test_schema(rows):
+def test_schema_prints_columns_and_partition_columns(rows):
     columns = rows("schema", unzip_fixture(TABLE))
     assert [row["column"] for row in columns][:1] == ["_hoodie_commit_time"]
     assert [row["column"] for row in columns if row["partition"]] == ["city"]
 
 
-def test_files(rows):
+def test_files_prints_file_slices(rows):
     found = rows("files", unzip_fixture(TABLE))
     wanted = {(s["partition"], s["file_id"], s["base_instant"]) for s in expected(TABLE)["file_slices"]}
     assert {(row["partition"], row["file_id"], row["base_instant"]) for row in found} == wanted
 
 
 @pytest.mark.parametrize("name", ["v9_cow_archived", "v8_mor_event_time", "v6_cow_orc", "v8_mor_empty"])
-def test_stats(rows, name):
+def test_stats_agree_with_the_files(rows, name):
     path = unzip_fixture(name)
     shown = rows("stats", path)
     table, slices = shown["table"], rows("files", path)
@@ -153,7 +153,7 @@ def test_stats_count_what_services_move_as_no_change(rows, name):
     assert commits["INSERT"]["amplification"] == 1.0
 
 
-def test_read(rows):
+def test_read_filters_projects_and_limits(rows):
     found = rows("read", unzip_fixture(TABLE), "--where", "city = 'lima'", "--columns", "visit_id,city")
     assert len(found) == 8 and set(found[0]) == {"visit_id", "city"}
     assert len(rows("read", unzip_fixture(TABLE), "--limit", "2")) == 2
@@ -185,7 +185,7 @@ def test_plan_of_an_incremental_pull(rows):
     assert shown["steps"] and shown["storage calls"]["lists"] <= 2
 
 
-def test_input_format(rows, tmp_path):
+def test_input_format_splits_hudi_and_plain_folders(rows, tmp_path):
     plain = tmp_path / "plain"
     plain.mkdir()
     (plain / "data.txt").write_text("x")
@@ -274,7 +274,7 @@ def test_outputs_that_cannot_take_it():
     assert full.returncode == 1 and full.stderr.startswith("error: cannot write") and full.stderr.count("\n") == 1
 
 
-def test_selected_partitions(rows, run):
+def test_files_and_stats_of_selected_partitions(rows, run):
     path = unzip_fixture(TABLE)
     once = rows("files", path, "--partition", "lima")
     assert once and rows("files", path, "--partition", "lima/", "--partition", "lima") == once
@@ -329,7 +329,7 @@ def test_errors_are_one_line_and_exit_1(run, tmp_path, case, monkeypatch):
         (lambda p: next((p / ".hoodie/timeline").glob("*_*.commit")).write_bytes(b"Obj\x01junk"), "instant"),
     ],
 )
-def test_damaged_tables(run, tmp_path, damage, word):
+def test_a_damaged_table_is_an_error_of_one_line(run, tmp_path, damage, word):
     table = unzip_fixture("v8_cow_nonpart", tmp_path)
     shutil.rmtree(table / ".hoodie" / "metadata", ignore_errors=True)
     damage(table)
@@ -343,7 +343,7 @@ def test_metastore_status_without_one(rows, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["v6_mor_part_rli", "v8_cow_part_mdt", "v9_mor_part_rli"])
-def test_metadata(rows, run, name):
+def test_metadata_lists_the_partitions_and_files_on_disk(rows, run, name):
     path, want = unzip_fixture(name), expected(name)
     assert [row["partition"] for row in rows("metadata", "list-partitions", path)] == sorted(want["partitions"])
     listed = {row["name"]: row["size"] for row in rows("metadata", "list-files", path)}
@@ -382,7 +382,7 @@ def test_metadata_of_a_table_without_one(run):
     assert code == 1 and "nope" in err
 
 
-def test_change_data(rows):
+def test_read_and_plan_of_change_data(rows):
     path = unzip_fixture("v9_cow_cdc")
     query = ["--query-type", "cdc", "--begin", "earliest"]
 

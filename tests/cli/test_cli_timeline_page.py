@@ -43,7 +43,7 @@ class _Page(HTMLParser):
 @pytest.mark.parametrize(
     "name", [TABLE, WIDE, "v9_mor_event_time", "v6_mor_rollback", "v9_cow_archived", "v8_mor_empty"]
 )
-def test_timeline_page(run, tmp_path, name):
+def test_the_timeline_s_page_is_well_formed_and_complete(run, tmp_path, name):
     page, path = tmp_path / "out.html", unzip_fixture(name)
     code, _, err = run("timeline", path, "--html", page)
     assert code == 0, err

@@ -43,7 +43,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
         ('s={"type"\\:"record"}', {"s": '{"type":"record"}'}),
     ],
 )
-def test_rules(text, expected):
+def test_properties_are_parsed_by_java_s_rules(text, expected):
     assert parse_properties(text.encode("latin-1")) == expected
 
 
@@ -64,7 +64,7 @@ def test_format_writes_what_java_writes():
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=5), st.lists(TEXT, max_size=2))
-def test_round_trip(mapping, comments):
+def test_properties_are_parsed_as_they_were_formatted(mapping, comments):
     assert parse_properties(format_properties(mapping, comments)) == mapping
 
 

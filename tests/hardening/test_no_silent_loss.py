@@ -43,7 +43,7 @@ def test_a_table_of_log_files_only(tmp_path, version):
 
 
 @pytest.mark.parametrize("name", [*fixture_names("cow_schema_evo"), *fixture_names("mor_schema_evo")])
-def test_renamed_columns(name):
+def test_renamed_columns_are_read_projected_and_filtered(name):
     table = HudiTable.open(unzip_fixture(name))
     rows = table.scan().to_arrow()
     assert_same_rows(rows, name, queries(name, "snapshot")[0])

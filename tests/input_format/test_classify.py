@@ -133,7 +133,7 @@ def shorten(tree, paths):
     return [str(path).removeprefix(f"{tree}/") for path in paths]
 
 
-def test_three_groups(tree):
+def test_paths_are_of_incremental_snapshot_or_plain_tables(tree):
     conf = {**incremental("nested"), **incremental("t")}
     paths = [f"{tree}/{path}" for path in ("u", "t/p=1", "t/nested/p=1", "plain", "t/p=11")]
     groups = classify(paths, conf)
@@ -225,7 +225,7 @@ def test_default_and_configured_numbers_of_commits(tree):
 
 
 @pytest.mark.parametrize("path", ["t/p=9", "nowhere/t", "t/q=*"])
-def test_missing_paths(tree, path):
+def test_a_missing_path_is_an_error(tree, path):
     with pytest.raises(PathNotFoundError):
         classify([f"{tree}/{path}"], {})
 

@@ -56,7 +56,7 @@ def test_every_scenario_is_accounted_for():
 
 
 @pytest.mark.parametrize("name", COW)
-def test_scenario(name):
+def test_splits_are_those_of_hudi_s_input_format(name):
     scenario = scenarios()[name]
     outcome = scenario
     error = ERRORS[scenario["exception"][0]] if "exception" in scenario else None
@@ -100,7 +100,7 @@ def assert_input_paths(input_format, scenario, outcome):
 
 
 @pytest.mark.parametrize("name", [name for name in COW if "readers" in scenarios()[name]])
-def test_rows(name):
+def test_rows_are_those_of_hudi_s_readers(name):
     scenario = scenarios()[name]
     input_format = HoodieParquetInputFormat(job(scenario))
     splits = {split.path: split for split in input_format.get_splits(1)}

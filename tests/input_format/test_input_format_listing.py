@@ -75,7 +75,7 @@ def test_files_of_inflight_commits_are_not_in_the_metadata_table(name):
 
 
 @pytest.mark.parametrize("name", fixture_names("cow_part_mdt"))
-def test_validation(tmp_path, name):
+def test_listings_of_the_metadata_table_are_validated(tmp_path, name):
     base = unzip_fixture(name, tmp_path)
     checked = job(HoodieParquetInputFormat, base, hoodie__metadata__validate=True)
     errors = METADATA_METRICS.snapshot().get("HoodieMetadata.validate_errors.count", 0)

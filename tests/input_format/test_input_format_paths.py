@@ -27,7 +27,7 @@ from hudi_hive.storage import HadoopPath, Stores, compile_glob, expand, expand_b
         ("", []),
     ],
 )
-def test_split_paths(text, paths):
+def test_input_paths_are_split_at_commas_outside_braces(text, paths):
     assert split_paths(text) == paths
 
 
@@ -54,7 +54,7 @@ def test_join_then_split_gives_the_same_paths(paths):
         ("/t/at=a:b/c", "", "/t/at=a:b/c"),
     ],
 )
-def test_parse(text, prefix, path):
+def test_paths_are_parsed_as_hadoop_does(text, prefix, path):
     parsed = HadoopPath.parse(text)
     assert (parsed.prefix, parsed.path) == (prefix, path)
 
@@ -78,7 +78,7 @@ def test_relative_paths_are_below_the_working_directory(tmp_path, monkeypatch):
         ("a", ["a"]),
     ],
 )
-def test_braces(pattern, expected):
+def test_braces_are_expanded(pattern, expected):
     assert expand_braces(pattern) == expected
 
 
@@ -100,7 +100,7 @@ def test_open_brace_and_bracket_are_refused():
         ("a.b+", ["a.b+"], ["axb+", "a.bb"]),
     ],
 )
-def test_glob_parts(glob, yes, no):
+def test_a_part_of_a_glob_matches_names(glob, yes, no):
     matcher = compile_glob(glob, glob)
     assert all(matcher.fullmatch(text) for text in yes)
     assert not any(matcher.fullmatch(text) for text in no)
@@ -138,7 +138,7 @@ def names(tree, pattern):
         ("t/*/f.parquet", ["t/p=1/f.parquet"]),
     ],
 )
-def test_expand_globs(tree, pattern, expected):
+def test_globs_give_the_paths_that_match(tree, pattern, expected):
     assert names(tree, pattern) == expected
 
 
@@ -181,7 +181,7 @@ def test_a_conf_does_not_change():
         conf["a"] = "3"
 
 
-def test_typed_values():
+def test_values_of_a_job_are_parsed_by_type():
     conf = JobConf(
         {
             "hoodie.metadata.enable": " FALSE ",
@@ -202,7 +202,7 @@ def test_typed_values():
             conf.with_({option.name: text}).value(option)
 
 
-def test_deprecated_names():
+def test_deprecated_names_of_properties_work():
     conf = JobConf({"mapred.input.dir": "/a", "mapred.min.split.size": "7"})
     assert conf.input_paths == ("/a",)
     assert conf[INPUT_DIR] == conf["mapred.input.dir"] == "/a"

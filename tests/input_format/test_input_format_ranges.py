@@ -179,7 +179,7 @@ def test_pending_commits_show_what_a_running_write_has_written(version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_holes(version):
+def test_commits_that_are_not_complete_end_a_range(version):
     name = f"{version}_mor_crash_mdt"
     base = unzip_fixture(name)
     first, third = (c["requested"] for c in commits(name))

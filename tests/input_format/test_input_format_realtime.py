@@ -37,7 +37,7 @@ def splits_of(scenario, **more):
 
 
 @pytest.mark.parametrize("name", [name for name in REALTIME if name not in DEVIATIONS])
-def test_splits(name):
+def test_splits_are_those_of_hudi_s_realtime_format(name):
     scenario = scenarios()[name]
     input_format, splits = splits_of(scenario)
     got = [
@@ -58,7 +58,7 @@ def test_splits(name):
 
 
 @pytest.mark.parametrize("name", [n for n in REALTIME if n not in DEVIATIONS and "readers" in scenarios()[n]])
-def test_rows(name):
+def test_rows_are_those_of_hudi_s_realtime_readers(name):
     scenario = scenarios()[name]
     input_format, splits = splits_of(scenario)
     by_path = {split.path: split for split in splits}

@@ -89,7 +89,7 @@ def test_no_files_no_splits():
         ("gs://b/a", 64 << 20),
     ],
 )
-def test_block_sizes(path, size):
+def test_block_sizes_of_file_systems(path, size):
     assert block_size(JobConf(), path) == size
 
 

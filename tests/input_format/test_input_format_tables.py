@@ -144,7 +144,7 @@ def test_mixed_job_makes_each_client_once():
 # -- reading -------------------------------------------------------------------------------------------------------
 
 
-def test_projection():
+def test_a_job_s_columns_are_projected():
     name = "v8_cow_part_mdt"
     base = unzip_fixture(name)
     conf = {"columns": "visit_id,PAGE,dwell,city", "partition_columns": "city"}

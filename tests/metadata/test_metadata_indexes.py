@@ -66,7 +66,7 @@ def instants(base):
     return [instant.requested for instant in MetaClient.load(base).timeline.write_instants()]
 
 
-def test_bloom_filters(base):
+def test_the_newest_bloom_filter_of_a_file_counts(base):
     first, second = instants(base)[:2]
     schema = record_schema(base)
 
@@ -92,7 +92,7 @@ def test_bloom_filters(base):
         table.secondary_locations("x", ["a"])
 
 
-def test_secondary_index(base):
+def test_the_newest_entry_of_a_secondary_key_counts(base):
     first, second = instants(base)[:2]
     schema = record_schema(base)
     located = MetadataTable.open(MetaClient.load(base)).record_locations()

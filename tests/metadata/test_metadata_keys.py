@@ -52,7 +52,7 @@ def test_group_of_the_least_hash():
 
 
 @given(st.text(), st.text())
-def test_secondary_keys(secondary, record):
+def test_secondary_keys_are_split_as_they_were_escaped(secondary, record):
     assert split_secondary(f"{escape_secondary(secondary)}${escape_secondary(record)}") == (secondary, record)
 
 
@@ -69,7 +69,7 @@ def test_metrics_by_their_names():
         metrics.add("nothing")
 
 
-def test_prometheus_collects():
+def test_prometheus_collects_the_metrics():
     prometheus = pytest.importorskip("prometheus_client")
     registry, metrics = prometheus.CollectorRegistry(), MetadataMetrics()
     metrics.register_prometheus(registry)

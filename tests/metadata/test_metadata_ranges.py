@@ -67,7 +67,7 @@ def merged(kind, *stats, of="file_name"):
     return row["min"], row["max"]
 
 
-def test_writes_widen():
+def test_a_write_widens_ranges_that_are_not_tight():
     low = stat("IntWrapper", 5, 9)
     assert merged(pa.int32(), low, stat("IntWrapper", 3, 7)) == (3, 9)
     assert merged(pa.int32(), low, stat("IntWrapper", None, None, nulls=2)) == (5, 9)

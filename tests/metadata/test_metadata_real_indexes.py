@@ -55,7 +55,7 @@ def location_rows(table):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows(name, tables):
+def test_tables_with_indexes_of_hudi_are_read(name, tables):
     columns = [column.partition(":")[0] for column in expected(name)["columns"]]
     at = columns.index("_hoodie_record_key")
     found = tables[name].scan(selected_fields=["_hoodie_record_key"]).to_arrow()
@@ -63,7 +63,7 @@ def test_rows(name, tables):
 
 
 @pytest.mark.parametrize("name", WITH_RECORD_INDEX)
-def test_record_index(name, tables):
+def test_hudi_s_record_index_is_read(name, tables):
     metadata, rows = tables[name].metadata.reader, places(name)
     assert location_rows(metadata.record_locations()) == rows
     for key in {row[0] for row in rows}:
@@ -109,7 +109,7 @@ def test_a_missing_file_group_of_an_index_is_an_error(tmp_path):
         HudiTable.open(str(base)).metadata.reader.record_locations(["k001"])
 
 
-def test_definitions(tables):
+def test_definitions_of_indexes_are_read(tables):
     (only,) = tables[PARTITIONED].metadata.reader.index_definitions
     assert (only.name, only.kind, only.columns, only.version) == ("record_index", "record_index", (), "V1")
     assert only.options == {"isPartitioned": "true"}
@@ -125,7 +125,7 @@ def test_damaged_index_definitions_are_corrupt(text, tmp_path):
     assert metadata.record_locations().num_rows == len(places(PARTITIONED))
 
 
-def test_no_definitions(tmp_path):
+def test_a_table_without_definitions_has_none(tmp_path):
     base = unpack(PARTITIONED, tmp_path)
     (base / ".hoodie/.index_defs/index.json").unlink()
     assert HudiTable.open(str(base)).metadata.reader.index_definitions == ()
@@ -189,7 +189,7 @@ def test_an_expression_index_prunes_nothing_wrongly(name, tables):
 
 
 @pytest.mark.parametrize("name", INDEXED)
-def test_secondary_index(name, tables):
+def test_hudi_s_secondary_index_is_read(name, tables):
     metadata = tables[name].metadata.reader
     columns = [column.partition(":")[0] for column in expected(name)["columns"]]
     at, key = columns.index("rider"), columns.index("_hoodie_record_key")
@@ -208,7 +208,7 @@ def test_secondary_index(name, tables):
 
 
 @pytest.mark.parametrize("name", INDEXED)
-def test_bloom_filters(name, tables):
+def test_hudi_s_bloom_filters_are_read(name, tables):
     table = tables[name]
     records = {row["key"]: row for row in expected(name)["metadata"] if row["type"] == 4}
     keys_of = {}

@@ -58,12 +58,12 @@ def test_fixtures_have_metadata_tables():
 
 
 @pytest.mark.parametrize("name", WITH)
-def test_partitions(name):
+def test_the_metadata_table_lists_partitions(name):
     assert table_of(name).partitions() == sorted(expected(name)["partitions_by_mdt"])
 
 
 @pytest.mark.parametrize("name", [name for name in WITH if name not in CRASHED])
-def test_files(name):
+def test_the_metadata_table_lists_the_files_on_disk(name):
     client = client_of(name)
     table = MetadataTable.open(client)
     wanted = on_disk(name, client)
@@ -189,12 +189,12 @@ def assert_stats(name, index):
 
 
 @pytest.mark.parametrize("name", with_index("column_stats"))
-def test_column_stats(name):
+def test_column_stats_are_those_of_hudi(name):
     assert_stats(name, "column_stats")
 
 
 @pytest.mark.parametrize("name", with_index("partition_stats"))
-def test_partition_stats(name):
+def test_partition_stats_are_those_of_hudi(name):
     assert_stats(name, "partition_stats")
 
 
@@ -272,7 +272,7 @@ def test_ranges_of_chosen_files_and_partitions():
 
 
 @pytest.mark.parametrize("name", with_index("record_index"))
-def test_record_index(name):
+def test_the_record_index_is_that_of_hudi(name):
     import uuid
 
     want = {}
@@ -382,7 +382,7 @@ def test_reads_do_not_grow_with_partitions_and_questions(name):
 
 
 @pytest.mark.parametrize("name", WITH)
-def test_validation_agrees(name):
+def test_validation_finds_metadata_and_disk_alike(name):
     metrics = MetadataMetrics()
     report = validate(client_of(name), metrics)
     assert report.is_valid, str(report)

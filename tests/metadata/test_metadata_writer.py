@@ -52,7 +52,7 @@ def test_ranges_of_files_and_partitions(tmp_path, version):
 
 
 @pytest.mark.parametrize("version", VERSION_CASES)
-def test_not_partitioned(tmp_path, version):
+def test_a_table_without_partitions_gets_metadata(tmp_path, version):
     table = HandMade(tmp_path / "t", version, partitioned=False)
     table.commit({"": [("k1", 1)]})
     table.commit({"": [("k2", 1)]})

@@ -90,7 +90,7 @@ def test_in_step_over_commits_and_services(tmp_path, version, kind):
 
 
 @pytest.mark.parametrize("version", VERSION_CASES)
-def test_made_later(tmp_path, version):
+def test_bloom_filters_are_made_for_a_table_with_rows(tmp_path, version):
     path = tmp_path / "t"
     table = _table(path, version)
     sizes = {name: value for name, value in BLOOMS.items() if name.startswith("hoodie.index.bloom")}

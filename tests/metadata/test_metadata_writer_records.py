@@ -53,7 +53,7 @@ _ENTRY = st.tuples(st.sampled_from(["", ".", "a", "é"]), st.text(max_size=8), s
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_ENTRY, max_size=12, unique_by=lambda entry: entry[:2]), st.sampled_from(VERSIONS))
-def test_file_lists(entries, version):
+def test_records_of_file_lists(entries, version):
     keys, names, sizes, deleted = (list(column) for column in zip(*entries, strict=True)) if entries else ([],) * 4
     records = written.file_lists(
         pa.array(keys, pa.string()),
@@ -72,7 +72,7 @@ def test_file_lists(entries, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_empty_list(version):
+def test_the_record_of_an_empty_list(version):
     record = _decode(written.empty_list("k", written.ALL_PARTITIONS_TYPE, version), version)["k"]
     assert record["type"] == 1 and record["filesystemMetadata"] == {}
 
@@ -118,7 +118,7 @@ def _stats_rows(draw):
 
 @settings(max_examples=80, deadline=None)
 @given(_stats_rows(), st.sampled_from(VERSIONS))
-def test_column_stats(rows, version):
+def test_records_of_column_stats(rows, version):
     table = pa.Table.from_pylist(rows, pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA]))
     found = _decode(written.column_stats(table, written.COLUMN_STATS_TYPE, version), version)
     for row in rows:
@@ -152,7 +152,7 @@ def test_every_wrapper_has_a_branch():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_DECIMALS | st.none(), max_size=8))
-def test_unscaled(values):
+def test_decimals_are_written_unscaled_and_short(values):
     found = written.unscaled(pa.array(values, pa.decimal128(30, 15))).to_pylist()
     for value, data in zip(values, found, strict=True):
         if value is None:
@@ -172,7 +172,7 @@ _FILE_IDS = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=4), _FILE_IDS), max_size=8), st.sampled_from(VERSIONS))
-def test_record_locations(rows, version):
+def test_records_of_record_locations(rows, version):
     keys = [str(number) for number in range(len(rows))]
     partitions, ids = [row[0] for row in rows], [row[1] for row in rows]
     records = written.record_locations(
@@ -195,7 +195,7 @@ def test_record_locations(rows, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_bloom_filters(version):
+def test_records_of_bloom_filters(version):
     records = written.bloom_filters(
         pa.array(["k"]), pa.array(["DYNAMIC_V0"]), pa.array([b"abc"], pa.binary()), False, "20260101000000000", version
     )

@@ -44,7 +44,7 @@ def test_an_address_without_a_server_is_an_error():
     assert "refused" in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_unknown_host():
+def test_a_host_that_does_not_exist_is_an_error():
     client = HiveMetastore("thrift://no-such-host.invalid:9083", retries=FAST)
     with client, pytest.raises(MetastoreConnectError, match="cannot connect"):
         client.databases()
@@ -198,14 +198,14 @@ def test_all_addresses_dead():
         ("thrift://[::1]:9", ["thrift://[::1]:9"]),
     ],
 )
-def test_addresses(addresses, expected):
+def test_addresses_are_parsed(addresses, expected):
     assert [str(address) for address in parse_addresses(addresses)] == expected
 
 
 @pytest.mark.parametrize(
     "addresses", ["", [], "ftp://h:1", "thrift://", "thrift://h:x", "thrift://h:99999", "thrift://u@h:1"]
 )
-def test_addresses_refused(addresses):
+def test_wrong_addresses_are_refused(addresses):
     with pytest.raises(InvalidOptionError):
         HiveMetastore(addresses)
 

@@ -44,7 +44,7 @@ def test_every_item_once_and_in_order(count, initial, more, limit, ahead):
         assert all(n < asked[first_refusal] for n in asked[first_refusal + 1 :])
 
 
-def test_default_growth():
+def test_batches_grow_to_their_limit():
     asked: list[int] = []
     run_all = run_batches(range(460), lambda b: asked.append(len(b)), BatchSize(10, 100), executor=None, ahead=1)
     assert len(list(run_all)) == 8
@@ -129,7 +129,7 @@ def test_partition_names_round_trip(values):
     assert name.count("/") == len(keys) - 1
 
 
-def test_escapes():
+def test_partition_values_are_escaped_as_hive_does():
     assert escape("a/b=c d%:é\n\x7f") == "a%2Fb%3Dc d%25%3Aé%0A%7F"
     assert escape("") == "__HIVE_DEFAULT_PARTITION__"
     assert unescape("100%") == "100%" and unescape("%zz%2f") == "%zz/"

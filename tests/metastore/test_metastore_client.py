@@ -198,7 +198,7 @@ def test_a_read_that_times_out_is_not_repeated(server):
         assert client.calls == {"get_all_databases": 1}
 
 
-def test_no_retries(server):
+def test_a_client_of_one_attempt_does_not_repeat_calls(server):
     server.inject("drop")
     with HiveMetastore(server.uri, retries=Retries(attempts=1)) as client:
         with pytest.raises(MetastoreLostError):
@@ -344,7 +344,7 @@ def test_structs_compare_copy_and_pickle(table):
         table.tablename = "typo"
 
 
-def test_repr(server, client):
+def test_repr_has_address_and_number_of_calls(server, client):
     client.databases()
     assert repr(client) == f"HiveMetastore('{server.uri}', calls=1)"
 

@@ -77,7 +77,7 @@ def test_a_server_on_its_way_out_is_waited_for(tmp_path, monkeypatch):
     lock.release()
 
 
-def test_configuration(tmp_path):
+def test_configuration_is_escaped_xml(tmp_path):
     embedded_files.write(tmp_path / "a b&c", {"hive.x": "<1&2>", "hive.metastore.uris": ""})
     root = ElementTree.parse(tmp_path / "a b&c" / "conf" / "hive-site.xml").getroot()
     found = {item.findtext("name"): item.findtext("value") for item in root}
@@ -87,7 +87,7 @@ def test_configuration(tmp_path):
     )
 
 
-def test_last_error(tmp_path):
+def test_the_last_cause_in_the_logs_is_found(tmp_path):
     assert embedded_files.last_error(tmp_path) is None
     (tmp_path / "console.log").write_text("x\n")
     (tmp_path / "metastore.log").write_text("a\nCaused by: first\n\tat x\nCaused by: ERROR XJ040: the cause\n")
@@ -115,7 +115,7 @@ def test_missing_java_leaves_the_folder_alone(tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_missing_pyspark(tmp_path, monkeypatch):
+def test_missing_jars_of_pyspark_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
     monkeypatch.delenv("SPARK_HOME", raising=False)
     with pytest.raises(MissingDependencyError, match=r"pyspark is not installed.*hudi_hive\[spark\]"):
@@ -129,7 +129,7 @@ def test_missing_pyspark(tmp_path, monkeypatch):
     assert embedded.find_jars() == tmp_path / "jars"
 
 
-def test_not_running(tmp_path):
+def test_a_metastore_that_does_not_run_has_no_address(tmp_path):
     metastore = EmbeddedMetastore(tmp_path / "m")
     with pytest.raises(MetastoreConnectError, match="not running"):
         _ = metastore.uri

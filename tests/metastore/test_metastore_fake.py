@@ -52,16 +52,16 @@ def test_internal_errors_are_silent_on_standard_error(capfd):
 @pytest.mark.parametrize(
     "text", ["int", "decimal(10,2)", "map<string,array<struct<a:int,b_c:varchar(3)>>>", "array<int"]
 )
-def test_valid_types(text):
+def test_hive_s_types_are_valid(text):
     assert is_valid(text)
 
 
 @pytest.mark.parametrize("text", ["", "wrong", "BIGINT", "<int>", "integer"])
-def test_invalid_types(text):
+def test_other_texts_are_no_types(text):
     assert not is_valid(text)
 
 
-def test_type_changes():
+def test_changes_of_types_that_hive_allows():
     assert change_allowed("int", "bigint") and change_allowed("int", "string") and change_allowed("date", "string")
     assert not change_allowed("bigint", "int") and not change_allowed("bigint", "timestamp")
     assert not change_allowed("array<int>", "array<bigint>")

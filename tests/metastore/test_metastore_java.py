@@ -29,7 +29,7 @@ def make_java(home, *, release=None, prints=None):
         (None, 'java version "1.8.0_392"', 8),
     ],
 )
-def test_versions(tmp_path, release, prints, version):
+def test_the_version_of_java_is_read_or_asked_for(tmp_path, release, prints, version):
     home = make_java(tmp_path / "jdk", release=release, prints=prints)
     found = find_java(8, environment={"JAVA_HOME": str(home), "PATH": ""})
     assert (found.version, found.executable, found.home) == (version, home / "bin" / "java", home)
@@ -52,7 +52,7 @@ def test_java_home_wins_over_path_even_when_it_is_too_old(tmp_path):
 @pytest.mark.parametrize(
     ("release", "prints", "what"), [("11.0.2", None, "11.0.2"), (None, "no version at all", "cannot tell")]
 )
-def test_no_use(tmp_path, release, prints, what):
+def test_java_that_cannot_be_used_is_an_error(tmp_path, release, prints, what):
     home = make_java(tmp_path / "jdk", release=release, prints=prints)
     with pytest.raises(JavaNotFoundError, match=what) as caught:
         find_java(environment={"PATH": str(home / "bin")})

@@ -169,7 +169,7 @@ def _without(value: Any, place: tuple) -> Any:
 
 @rounds
 @pytest.mark.parametrize("method", ANSWERS)
-def test_any_bytes(method, rounds, server, client):
+def test_any_bytes_of_a_metastore_are_answers_or_errors(method, rounds, server, client):
     """Answers with flipped bits, overwritten integers, cut off or with bytes put in."""
     answer, call = ANSWERS[method]
     good = body(method, answer)

@@ -36,7 +36,7 @@ def client(tmp_path):
         yield client
 
 
-def test_many_partitions(client, tmp_path):
+def test_thousands_of_partitions_take_few_calls(client, tmp_path):
     with client.call_counter.measure() as calls:
         names = add_many(client, tmp_path / "t")
     assert calls["add_partitions_req"] == COUNT / client.batch.write

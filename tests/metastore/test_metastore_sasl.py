@@ -29,7 +29,7 @@ USERS = {"étienne": "pass wörd", "ann": ""}
 
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("frame", [7, 1 << 20], ids=["many frames an answer", "one frame"])
-def test_sasl_plain(fake, tmp_path, user, frame):
+def test_a_user_logs_in_by_sasl_plain(fake, tmp_path, user, frame):
     with front(fake, secure.sasl_relay(USERS, frame=frame)) as server:
         with client_of(f"thrift://127.0.0.1:{server.port}", sasl=Sasl("PLAIN", user, USERS[user]), ugi=user) as client:
             use(client, tmp_path)
@@ -105,7 +105,7 @@ def test_cut_off_is_not_refused(fake, certificates, kind):
     assert fake.counts["create_database"] == 2
 
 
-def test_mechanism_refused(fake):
+def test_a_mechanism_that_the_server_lacks_is_an_error(fake):
     with front(fake, secure.sasl_relay(USERS)) as server:
         with client_of(f"thrift://127.0.0.1:{server.port}", sasl=Sasl("DIGEST-MD5", "id", "pw")) as client:
             with pytest.raises(MetastoreSecurityError, match="Unsupported mechanism type DIGEST-MD5"):
@@ -163,7 +163,7 @@ class Scripted:
     ],
     ids=["another protocol", "endless message", "no reason", "endless login"],
 )
-def test_damaged_login(answer, message):
+def test_a_damaged_login_is_an_error(answer, message):
     mechanism = make_mechanism(Sasl("PLAIN", "u", "p"), "h")
     with pytest.raises(MetastoreSecurityError, match=message):
         SaslTransport(Scripted(answer), mechanism).log_in()

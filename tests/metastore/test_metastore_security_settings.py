@@ -14,7 +14,7 @@ from hudi_hive.metastore.connection.hive_site import read_hive_site, secured_uri
 # -- addresses and Hive's own names ----------------------------------------------------------------------------------
 
 
-def test_addresses():
+def test_addresses_carry_security_settings():
     plain, encrypted = parse_addresses("thrift://a:1,thrift+tls://b?ca=/ca.pem&server_name=hms&principal=hive/_HOST@R")
     assert (str(plain), plain.tls, plain.sasl) == ("thrift://a:1", None, None)
     assert str(encrypted) == "thrift+tls://b:9083"
@@ -52,7 +52,7 @@ def test_addresses():
         "http://a:1/a%20b c",
     ],
 )
-def test_addresses_refused(uri):
+def test_wrong_security_settings_of_addresses_are_refused(uri):
     with pytest.raises(InvalidOptionError):
         parse_addresses(uri)
 
@@ -83,7 +83,7 @@ def test_addresses_of_http():
     assert (encrypted.tls, encrypted.http) == (Tls("/ca.pem"), Http(jwt=True, jwt_file="/t"))
 
 
-def test_hive_properties():
+def test_security_settings_of_hive_s_properties():
     assert from_hive_properties({}) == (None, None)
     assert from_hive_properties({"hive.metastore.use.SSL": "true"}) == (Tls(), None)
     newer = {
@@ -164,7 +164,7 @@ def test_uris_carry_the_settings_of_the_properties(properties, uris, expected):
         assert (address.tls is not None) == (SECURE.items() <= properties.items() or "+tls" in text)
 
 
-def test_hive_site(tmp_path):
+def test_hive_site_gives_addresses_and_security_but_no_passwords(tmp_path):
     path = tmp_path / "hive-site.xml"
     path.write_text(
         """<?xml version="1.0"?><configuration>

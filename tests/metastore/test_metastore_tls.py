@@ -25,7 +25,7 @@ __all__ = ["certificates", "fake"]
 # -- TLS -----------------------------------------------------------------------------------------------------------
 
 
-def test_tls(fake, certificates, tmp_path):
+def test_a_client_connects_by_tls(fake, certificates, tmp_path):
     with front(fake, secure.tls_relay(certificates)) as server:
         for uri, tls in (
             (f"thrift://127.0.0.1:{server.port}", Tls(ca_file=certificates.ca)),
@@ -58,7 +58,7 @@ def test_an_idle_connection_is_used_again_until_the_server_ends_it(fake, certifi
     ],
     ids=["another authority", "authorities of the system", "another host", "another name"],
 )
-def test_untrusted_server(fake, certificates, name, tls, message):
+def test_a_server_that_is_not_trusted_is_refused(fake, certificates, name, tls, message):
     tls = {key: certificates.path(value) if key == "ca_file" else value for key, value in tls.items()}
     with front(fake, secure.tls_relay(certificates, name=name)) as server:
         uri = f"thrift://127.0.0.1:{server.port}"
@@ -77,7 +77,7 @@ def test_server_of_another_name_on_demand(fake, certificates, tls):
 
 
 @pytest.mark.parametrize("key", ["client.key", "locked.key"])
-def test_client_certificate(fake, certificates, key):
+def test_a_client_s_certificate_is_presented(fake, certificates, key):
     password = "secret" if key == "locked.key" else None
     tls = Tls(certificates.ca, certificates.path("client.pem"), certificates.path(key), password)
     assert "secret" not in repr(tls)
@@ -150,7 +150,7 @@ def test_closing_breaks_an_encrypted_call(fake, certificates):
     ],
     ids=str,
 )
-def test_unusable_files(certificates, settings, message):
+def test_files_that_cannot_be_used_are_refused(certificates, settings, message):
     with pytest.raises(InvalidOptionError, match=message):
         Tls(**{key: certificates.path(name) for key, name in settings.items()}).context()
 

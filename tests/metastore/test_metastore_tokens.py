@@ -37,7 +37,7 @@ def protobuf_file(*tokens: DelegationToken) -> bytes:
     return b"HDTS\x01" + varint(len(message)) + message
 
 
-def test_text():
+def test_tokens_have_hadoop_s_text():
     # Hadoop's Token.encodeToUrlString of a token with identifier "id", password "pw" and no service.
     token = DelegationToken.from_text("AmlkAnB3FUhJVkVfREVMRUdBVElPTl9UT0tFTgA")
     assert token == DelegationToken(b"id", b"pw")
@@ -53,7 +53,7 @@ def test_text_that_is_none(text):
     assert not text or text not in str(found.value)
 
 
-def test_files(tmp_path):
+def test_files_of_tokens_are_private_and_read_back(tmp_path):
     path = tmp_path / "tokens"
     write_token_file(path, [TOKEN, SMALL])
     assert path.stat().st_mode & 0o777 == 0o600 and os.listdir(tmp_path) == ["tokens"]

@@ -155,12 +155,12 @@ def test_the_time_of_the_metastore(client):
     ("text", "seconds"),
     [("300s", 300), ("300", 300), (" 5 min ", 300), ("1500ms", 1.5), ("2MINUTES", 120), ("1h", 3600), ("1d", 86400)],
 )
-def test_times(text, seconds):
+def test_times_of_hive_s_properties_are_parsed(text, seconds):
     assert parse_seconds(text, "here") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "3 weeks", "-1s", "0s", "1.5s"])
-def test_no_times(text):
+def test_texts_that_are_no_times_are_refused(text):
     with pytest.raises(TransactionError, match="no time"):
         parse_seconds(text, "here")
 

@@ -39,7 +39,7 @@ def test_no_list_of_write_ids(text):
         ValidWriteIds.parse(text)
 
 
-def test_ids_ascend():
+def test_exceptions_must_ascend_and_be_open_or_aborted():
     with pytest.raises(TransactionError, match="ascend"):
         ValidTransactions(9, (3, 2))
     with pytest.raises(TransactionError, match="open and aborted"):

@@ -207,7 +207,7 @@ def test_a_real_coordinator_takes_the_records(tmp_path):
     assert rows(table, 1) == sorted((number, *values) for number, values in old.items())
 
 
-def test_refusals(tmp_path):
+def test_changes_that_cannot_be_merged_are_refused(tmp_path):
     table = table_at(tmp_path, "id:int name:string f:double", keys="day:int")
     row = pa.table([pa.array([1], pa.int32()), ["a"], [0.5]], names=["id", "name", "f"])
     fill(table, 1, row, "day=1")

@@ -118,7 +118,7 @@ def test_what_is_no_identifier(value: object) -> None:
         to_table(table_at("/t"), [(DELETE, {ROW_ID: value})])
 
 
-def test_identifiers() -> None:
+def test_row_identifiers_are_taken_in_three_forms() -> None:
     given = [RowId(1, 2, 3), [1, 2, 3], {"writeId": 1, "bucketId": 2, "rowId": 3}]
     found = to_table(table_at("/t"), [(DELETE, {"row__id": value, "id": "anything"}) for value in given])
     assert found[ROW_ID].to_pylist() == [{"writeid": 1, "bucketid": 2, "rowid": 3}] * 3

@@ -20,5 +20,5 @@ from hudi_hive.options import parse_boolean, parse_java_boolean
         ("", None, False),
     ],
 )
-def test_boolean(text, checked, of_java):
+def test_booleans_are_parsed_checked_and_as_java_does(text, checked, of_java):
     assert (parse_boolean(text), parse_java_boolean(text)) == (checked, of_java)

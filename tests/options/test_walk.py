@@ -134,7 +134,7 @@ def test_refused_writes_leave_the_table_as_it_is_byte_for_byte(tmp_path):
     assert listing(tmp_path / "t") == before
 
 
-def test_counts():
+def test_each_option_has_one_outcome_at_each_face():
     total = dict.fromkeys(Outcome, 0)
     for face in Face:
         for outcome, options in outcomes(face).items():

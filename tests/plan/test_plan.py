@@ -84,7 +84,7 @@ def test_reading_opens_only_what_a_filter_leaves(name):
     "query", [{}, {"begin": "earliest"}, {"as_of": True}], ids=["snapshot", "incremental", "as of"]
 )
 @pytest.mark.parametrize("name", ["v6_cow_types", "v8_cow_schema_evo", "v9_cow_ymd_hive"])
-def test_plan_pickles(name, query):
+def test_a_pickled_plan_is_the_same(name, query):
     client = client_of(name)
     if "as_of" in query:
         query = {"as_of": client.timeline.write_instants()[-1].requested}

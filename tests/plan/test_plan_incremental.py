@@ -199,7 +199,7 @@ def test_late_completion_is_seen_by_completion_time(tmp_path):
     assert first["requested"] not in plan.commit_times.to_pylist()
 
 
-def test_path_glob(tmp_path):
+def test_a_glob_of_paths_limits_the_files(tmp_path):
     table = HudiTable.open(unzip_fixture("v8_cow_ymd_hive"))
     everything = table.scan(begin="earliest")
     option = "hoodie.datasource.read.incr.path.glob"

@@ -61,7 +61,7 @@ def test_options_are_typed():
         (dt.datetime(2024, 1, 1, 10), "20240101100000000"),
     ],
 )
-def test_begin(begin, instant):
+def test_the_begin_of_a_range_is_parsed(begin, instant):
     assert Query.of(begin=begin).begin == instant
 
 

@@ -163,7 +163,7 @@ def verdict(text: object, table: pa.Table = ROWS) -> list[bool | None]:
         ("1L = i AND 1S = i", True, None),
     ],
 )
-def test_meaning(text, full, null):
+def test_conditions_decide_rows_and_nulls_as_sql_does(text, full, null):
     if full == "error":
         with pytest.raises(PredicateError):
             verdict(text)
@@ -211,7 +211,7 @@ def test_nan_is_equal_to_itself_and_greatest():
         (None, [True, True]),
     ],
 )
-def test_dnf(filter, expected):
+def test_filters_in_disjunctive_normal_form(filter, expected):
     assert verdict(filter) == expected
 
 
@@ -288,7 +288,7 @@ def test_arrow_expression_is_taken_as_it_is():
         (pc.field("i"), PredicateError, "bool"),
     ],
 )
-def test_refused(filter, error, message):
+def test_wrong_filters_are_refused(filter, error, message):
     with pytest.raises(error, match=message):
         parse_filter(filter, SCHEMA)
 
@@ -339,7 +339,7 @@ PARTITIONS = pa.table({"s": ["a", "b", None], "i": pa.array([1, 2, 3], pa.int32(
         ("FALSE AND d > 5", [False, False, False]),
     ],
 )
-def test_partitions(text, expected):
+def test_conditions_rule_partitions_out(text, expected):
     """Expected for each partition: whether all its rows pass, none does, or (None) that depends on other columns."""
     assert may_match(text) == [value is not False for value in expected]
     assert may_match(f"({text}) IS NOT TRUE") == [value is not True for value in expected]

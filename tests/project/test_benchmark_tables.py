@@ -69,7 +69,7 @@ def test_the_metadata_table_of_the_listing(tables, tmp_path):
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("metadata", [True, False])
-def test_wide_tables(tables, tmp_path, kind, metadata):
+def test_wide_tables_of_benchmarks_are_valid(tables, tmp_path, kind, metadata):
     wide = load("wide_tables")
     made = wide.WideTable(tmp_path / "t", 30, kind=kind, metadata=metadata)
     made.append(4, again=2)

@@ -46,26 +46,26 @@ def _refused(result: subprocess.CompletedProcess, *words: str) -> None:
         assert word in result.stderr
 
 
-def test_no_python(machine, tmp_path):
+def test_a_machine_without_python_is_refused(machine, tmp_path):
     _, run = machine
     _refused(run(), "Python 3.11", "PYTHON=")
     assert not (tmp_path / "venv").exists()
 
 
-def test_old_python(machine):
+def test_an_old_python_is_refused(machine):
     binaries, run = machine
     _program(binaries / "python3", "exit 1")  # says no to the version check
     _refused(run(), "Python 3.11")
 
 
-def test_no_java(machine, tmp_path):
+def test_a_machine_without_java_is_refused(machine, tmp_path):
     binaries, run = machine
     _program(binaries / "python3", "exit 0")
     _refused(run(), "Java 17", "JAVA_HOME")
     assert not (tmp_path / "venv").exists()
 
 
-def test_old_java(machine):
+def test_an_old_java_is_refused(machine):
     binaries, run = machine
     _program(binaries / "python3", "exit 0")
     _program(binaries / "java", "echo 'openjdk version \"11.0.2\" 2019-01-15' >&2")

@@ -13,7 +13,7 @@ CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubcla
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda c: c.__name__)
-def test_every_error(kind):
+def test_every_error_names_path_instant_and_remedy(kind):
     error = kind("no such\nthing", path="file:/t", instant="20240101000000000", remedy="look again")
     assert str(error) == "no such thing [path file:/t] [instant 20240101000000000]; look again"
     copy = pickle.loads(pickle.dumps(error))

@@ -31,7 +31,7 @@ def checksum(table: pa.Table, columns: list[str]) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in fixture_names("cow") if name not in REFUSED])
-def test_snapshots_agree(name):
+def test_snapshots_agree_with_the_rust_package(name):
     path = unzip_fixture(name)
     ours, theirs = HudiTable.open(path).scan().to_arrow(), peer_rows(path, hudi.HudiReadOptions())
     columns = [column for column in ours.column_names if column != FORMATTED.get(name)]

@@ -21,7 +21,7 @@ def test_support_matrix_is_up_to_date():
     assert tool.with_matrix(text) == text, "run: python tools/support_matrix.py"
 
 
-def test_commands_exist():
+def test_readme_names_the_commands_that_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^hudi-hive ([a-z|\- ]+)", text, re.MULTILINE)
     first = {word.strip() for line in lines for word in line.split(" --")[0].split("  ")[0].split("|")}

@@ -95,7 +95,7 @@ def test_names_that_changed_places(swapped):
         ("st.key >= 2", [2, 3], 3),
     ],
 )
-def test_filters(swapped, text, ids, files):
+def test_filters_of_swapped_columns_skip_files_of_old_schemas(swapped, text, ids, files):
     scan = swapped.scan(row_filter=text)
     assert [number for (number,) in values(scan, "id")] == ids
     plan = swapped.scan(row_filter=text).plan()

@@ -131,7 +131,7 @@ def test_limit_stops_reading(table):
     assert storage.counters["opens"] == 1
 
 
-def test_incremental_rows(table):
+def test_rows_of_selected_commits_are_read(table):
     storage, files, everything = table
     times = pa.array(["20240104000000000", "20240102000000000", "20230101000000000"])
     wanted = everything.filter(pc.is_in(everything.column("_hoodie_commit_time"), value_set=times))

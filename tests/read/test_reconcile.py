@@ -79,7 +79,7 @@ def convert(values: list, source: pa.DataType, target: pa.DataType, mapping: Col
         (pa.null(), [None], pa.int32(), [None]),
     ],
 )  # fmt: skip
-def test_promotions(source, values, target, expected):
+def test_values_are_promoted_also_in_lists_and_maps(source, values, target, expected):
     result = convert(values, source, target)
     assert [repr(v) if v != v else v for v in result] == [repr(v) if v != v else v for v in expected]
     listed = convert([values, None, [], values], pa.list_(source), pa.list_(pa.field("element", target)))

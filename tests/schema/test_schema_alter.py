@@ -291,7 +291,7 @@ def change_once(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "kind", "kills"), [(6, "MERGE_ON_READ", 3), (8, "COPY_ON_WRITE", 4)])
-def test_killed(tmp_path, version, kind, kills):
+def test_a_killed_change_of_the_schema_is_done_or_not(tmp_path, version, kind, kills):
     path = tmp_path / "t"
     make(path, version, kind, {})
     before = rows_of(path)
@@ -339,7 +339,7 @@ def run(*arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def test_command_line(tmp_path):
+def test_the_command_line_alters_a_schema(tmp_path):
     path = str(tmp_path / "t")
     make(tmp_path / "t")
     alter_it = ("schema", "alter", path)

@@ -54,7 +54,7 @@ def test_names_that_avro_does_not_take():
         (pa.binary(3), {"type": "fixed", "name": "fixed", "namespace": "n.r.c", "size": 3}),
     ],
 )
-def test_types(kind, avro):
+def test_an_arrow_type_becomes_its_avro_type(kind, avro):
     (field,) = arrow_to_avro(pa.schema([pa.field("c", kind, nullable=False)]), "r", "n")["fields"]
     assert field == {"name": "c", "type": avro}
 

@@ -90,7 +90,7 @@ N5 = node("EqualTo", column("n"), literal("5", "long"))
         (node("InSet", column("n")), None),
     ],
 )
-def test_conditions(condition, rows):
+def test_sparks_conditions_pass_the_same_rows(condition, rows):
     assert passing(condition) == rows
 
 

@@ -96,7 +96,7 @@ def test_wrong_options_are_refused(more):
 
 
 @pytest.mark.parametrize("version", (6, 8))
-def test_limits(tmp_path, version):
+def test_limits_of_a_trigger_divide_commits(tmp_path, version):
     table = made(tmp_path, version, commits=5)
     times = [table.t(n) if version == 6 else table.completed(n) for n in range(1, 6)]
     assert batches(tmp_path) == times[-1:]

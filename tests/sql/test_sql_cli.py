@@ -39,7 +39,7 @@ def run(*words: str, text: str | None = None) -> str:
     return result.stdout
 
 
-def test_formats(table):
+def test_results_are_printed_in_each_format(table):
     assert json.loads(run(COUNT, "--table", table, "--format", "json")) == EXPECTED
     found = list(csv.DictReader(io.StringIO(run(COUNT, "--table", table, "--format", "csv"))))
     assert found == [{name: str(value) for name, value in row.items()} for row in EXPECTED]

@@ -150,7 +150,7 @@ def test_duckdb_pushes_columns_and_filters_down(table, data):
     assert connection.execute(joined).fetchall() == [(data.filter(pc.field("city") == "lima").num_rows,)]
 
 
-def test_polars(table, data):
+def test_polars_reads_a_scan_and_pushes_filters_down(table, data):
     assert table.scan().to_polars().to_dicts() == data.to_pylist()
     lazy = table.scan().to_polars_lazy()
     before = parquet_opens(table)
@@ -161,7 +161,7 @@ def test_polars(table, data):
     assert lazy.select(pl.len()).collect().item() == data.num_rows
 
 
-def test_pandas(table, data):
+def test_pandas_reads_a_scan(table, data):
     assert table.scan().to_pandas().to_dict("records") == data.to_pandas().to_dict("records")
 
 

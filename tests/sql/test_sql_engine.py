@@ -62,7 +62,7 @@ def partitions_read(counters: IoCounters) -> set[str]:
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 
-def test_all_rows(engine, visits):
+def test_all_rows_of_a_table_are_selected(engine, visits):
     assert engine.query("SELECT * FROM lake.visits").read_all().to_pylist() == visits.to_pylist()
 
 
@@ -118,7 +118,7 @@ def test_columns_reach_the_plan():
         "SELECT count(*) FROM other WHERE EXISTS (SELECT 1 FROM lake.visits v WHERE v.visit_id = other.visit_id)",
     ],
 )
-def test_names(engine, visits, sql):
+def test_every_spelling_of_a_name_finds_the_table(engine, visits, sql):
     assert rows(engine, sql) == [(visits.num_rows,)]
 
 
@@ -157,7 +157,7 @@ def test_a_table_as_it_was(name):
 
 
 @pytest.mark.parametrize("name", [*fixture_names("cow_types"), *fixture_names("mor_types")])
-def test_types(name):
+def test_every_type_is_selected_as_it_is(name):
     path = unzip_fixture(name)
     wanted = HudiTable.open(path).scan().to_arrow()
     found = SqlEngine(tables={"t": str(path)}, threads=1).query("SELECT * FROM t").read_all()
@@ -330,7 +330,7 @@ def test_settings_and_names_are_checked():
         SqlEngine(tables={"system.t": str(unzip_fixture(VISITS))}).query("FROM system.t")
 
 
-def test_odd_names():
+def test_names_with_quotes_and_dots_work():
     path = str(unzip_fixture(VISITS))
     engine = SqlEngine(tables={'memory."quoted" é': path, "main.select": path, "hudi_hive.t": path}, threads=1)
     for name in ('memory."""quoted"" é"', 'main."select"', "hudi_hive.t"):

@@ -59,7 +59,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rows(name):
+def test_duckdb_s_filters_pass_the_same_rows(name):
     expression, expected = CASES[name]
     row_filter = RowFilter(bind_as_sql(expression, ROWS.schema), ROWS.schema)
     assert ROWS.filter(row_filter.evaluate(ROWS))["n"].to_pylist() == expected

@@ -117,7 +117,7 @@ def test_new_file_has_no_name_of_its_own_until_it_is_whole(tmp_path, monkeypatch
     assert (tmp_path / ".group_001.log.1_0-0-0").read_bytes() == b"abc"
 
 
-def test_missing_things(storage):
+def test_missing_files_are_errors_or_empty(storage):
     with pytest.raises(PathNotFoundError) as caught:
         storage.read_bytes("nope")
     assert "nope" in str(caught.value)

@@ -36,7 +36,7 @@ AUTH = "org.apache.hadoop.fs.s3a"
         ([{"access_key": None}, KEYS, None], KEYS),
     ],
 )  # fmt: skip
-def test_layers(layers, merged):
+def test_layers_of_settings_are_merged(layers, merged):
     result = layered(*layers)
     if merged == "first":
         merged = layers[0]

@@ -76,7 +76,7 @@ def test_the_truth_is_taken(server):
 
 @rounds
 @pytest.mark.parametrize("method", ["OpenSession", "GetInfo", "ExecuteStatement"])
-def test_any_bytes(method, rounds, server):
+def test_any_bytes_of_a_sql_server_are_answers_or_errors(method, rounds, server):
     good = _body(method)
     rng = random.Random(f"{method} 11")
     tried = Counter()

@@ -190,7 +190,7 @@ def test_writer_options_stand_in_for_those_of_the_sync():
     assert (own.database, own.partition_fields) == ("x", ())
 
 
-def test_properties_lines():
+def test_lines_of_properties_are_parsed():
     assert options.TABLE_PROPERTIES.parse("") == ()
     assert options.TABLE_PROPERTIES.parse("\n a \n b=1\nb=2") == (("a", ""), ("b", "2"))
     with pytest.raises(InvalidOptionError, match="table_properties: line"):
@@ -251,7 +251,7 @@ def test_the_sync_says_which_of_two_contradicting_options_it_follows():
             ("descr",), (("descr", True), ("ascii", True)), 2)),
     ],
 )  # fmt: skip
-def test_bucket_specifications(text, spec):
+def test_bucket_specifications_are_parsed(text, spec):
     assert parse_bucket_spec(text) == spec
 
 
@@ -297,5 +297,5 @@ def test_views_of_a_merge_on_read_table():
         ("ORC", View.COPY_ON_WRITE, False, "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"),
     ],
 )
-def test_class_names(file_format, view, old, input_format):
+def test_the_input_format_of_each_file_format_and_view(file_format, view, old, input_format):
     assert hive_classes(file_format, view, pre_apache=old).input_format == input_format

@@ -228,7 +228,7 @@ def test_columns_are_replaced_for_all_partitions_only_by_option():
     assert ddl.replace_columns(table, cascade=True) == "ALTER TABLE `d`.`t` REPLACE COLUMNS (`a` int) CASCADE"
 
 
-def test_databases():
+def test_statements_about_databases():
     assert ddl.create_database("d", "it's") == "CREATE DATABASE IF NOT EXISTS `d` COMMENT 'it\\'s'"
     assert ddl.use_database("d") == "USE `d`"
 

@@ -7,6 +7,7 @@ from tests.sync.shared.merge_on_read_tests import (
     server,
     test_a_name_that_was_dropped_is_made_again,
     test_calls_of_a_first_sync,
+    test_each_strategy_registers_its_tables,
     test_first_sync_then_nothing_to_do,
     test_incremental_sync_from_each_instant_ends_like_a_full_one,
     test_names_that_are_not_synced_any_more_are_reported,
@@ -14,7 +15,6 @@ from tests.sync.shared.merge_on_read_tests import (
     test_nothing_is_made_when_values_do_not_fit_or_the_database_is_missing,
     test_one_name_that_fell_behind_catches_up_alone,
     test_partitions_follow_when_a_name_is_to_show_another_view,
-    test_strategies,
     test_the_hudi_table_is_read_once_for_all_names,
 )
 
@@ -23,6 +23,7 @@ __all__ = [
     "server",
     "test_a_name_that_was_dropped_is_made_again",
     "test_calls_of_a_first_sync",
+    "test_each_strategy_registers_its_tables",
     "test_first_sync_then_nothing_to_do",
     "test_incremental_sync_from_each_instant_ends_like_a_full_one",
     "test_names_that_are_not_synced_any_more_are_reported",
@@ -30,6 +31,5 @@ __all__ = [
     "test_nothing_is_made_when_values_do_not_fit_or_the_database_is_missing",
     "test_one_name_that_fell_behind_catches_up_alone",
     "test_partitions_follow_when_a_name_is_to_show_another_view",
-    "test_strategies",
     "test_the_hudi_table_is_read_once_for_all_names",
 ]

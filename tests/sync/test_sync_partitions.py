@@ -22,7 +22,7 @@ FILTERS = json.loads((GOLDEN / "20_pure_functions.json").read_text())["filters"]
 
 
 @pytest.mark.parametrize("case", FILTERS, ids=lambda case: case["case"])
-def test_filter_texts(case):
+def test_filters_of_partitions_are_those_of_hudi(case):
     keys = list(zip(case["fields"][::2], case["fields"][1::2], strict=True))
 
     def ours():
@@ -78,7 +78,7 @@ def names(table):
     return table["name"].to_pylist()
 
 
-def test_full_comparison():
+def test_a_full_comparison_adds_moves_and_drops():
     wanted = partition_table(["k=a", "k=b", "k=c"], ["k"], hive_style, decode=False)
     have = registered(
         k_a="file:/lake/t/k=a", k_b="hdfs://ns/elsewhere/k=b", k_z="/lake//t/k=z", k_y="file:/other/k=y", k_x="/lake/t2"
@@ -164,7 +164,7 @@ def test_two_paths_with_the_same_values_are_refused():
         ("/lake/a%20b", "/lake/a b", False),
     ],
 )
-def test_same_location(first, second, same):
+def test_spellings_of_one_location_are_the_same(first, second, same):
     assert same_location(first, second) is same
     assert same_location(second, first) is same
     columns = [pa.chunked_array([[f"{text.rstrip('/')}/k=a"]]) for text in (first, second)]
@@ -185,7 +185,7 @@ def test_relative_and_qualified_locations():
     assert qualified_like("s3://b/t", "file:/old") == "s3://b/t"
 
 
-def test_column_changes():
+def test_changes_of_columns_are_found():
     have = [Column("a", "int"), Column("b", "struct<x:int>"), Column("c", "string")]
     want = [Column("b", "STRUCT< `x` : int>"), Column("a", "bigint"), Column("d", "date")]
     assert column_changes(have, want) == (

@@ -99,7 +99,7 @@ class Message:
 
 
 @pytest.mark.parametrize("case", PURE["types"], ids=lambda case: case["parquet"])
-def test_parquet_types(case):
+def test_hive_types_of_parquet_types_are_those_of_hudi(case):
     field = Message(case["parquet"]).field()
     texts = {
         "hms": hive_type(field),
@@ -127,7 +127,7 @@ def test_nearest_types_are_those_that_real_hive_sync_cannot_write():
 
 
 @pytest.mark.parametrize("case", AVRO, ids=lambda case: case["avro"])
-def test_avro_types(case):
+def test_parquet_types_of_avro_types_are_those_of_hudi(case):
     kind = json.loads(case["avro"])
     record = {"type": "record", "name": "m", "fields": [{"name": "c", "type": kind}]}
     fields = storage_fields(record)
@@ -151,7 +151,7 @@ def test_avro_types(case):
 
 
 @pytest.mark.parametrize("case", PURE["extractors"], ids=lambda case: f"{case['extractor']}:{case['path']}")
-def test_extractors(case):
+def test_extractors_give_the_values_that_hudi_s_give(case):
     extract = extractors.find_extractor(extractors.PACKAGE + case["extractor"])
     if "error" in case:
         with pytest.raises(PartitionValueError):
@@ -174,7 +174,7 @@ def test_unknown_extractor_is_refused_by_name():
         (["a", "b"], True, extractors.MULTI_PART),
     ],
 )
-def test_inferred_extractor(fields, hive_style, expected):
+def test_the_extractor_is_inferred_from_the_partition_fields(fields, hive_style, expected):
     assert extractors.infer_extractor(fields, hive_style_partitioning=hive_style) == expected
 
 

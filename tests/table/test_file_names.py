@@ -20,7 +20,7 @@ def parse(*names):
 
 
 @pytest.mark.parametrize("extension", ["parquet", "orc", "hfile", "lance"])
-def test_base_file(extension):
+def test_names_of_base_files_are_parsed(extension):
     assert parse(f"{ID}_0-1047-3000_20251220210125441.{extension}") == [
         {
             "kind": FileKind.BASE,
@@ -43,7 +43,7 @@ def test_base_file(extension):
         (f".{ID}_20251220210125441010.log.1_0-0-0", "20251220210125441010", 1, "0-0-0", FileKind.LOG),
     ],
 )
-def test_log_file(name, instant, version, token, kind):
+def test_names_of_log_files_are_parsed(name, instant, version, token, kind):
     (row,) = parse(name)
     assert row == {
         "kind": kind,
@@ -81,7 +81,7 @@ def test_log_file(name, instant, version, token, kind):
         "part-00000-1b2c-c000.snappy.parquet",
     ],
 )
-def test_other(name):
+def test_other_names_are_of_no_hudi_file(name):
     (row,) = parse(name)
     assert row == {**dict.fromkeys(FILE_NAMES_SCHEMA.names), "kind": FileKind.OTHER}
 

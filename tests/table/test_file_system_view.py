@@ -29,7 +29,7 @@ def listing(*paths):
 # -- base files ------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_listed():
+def test_a_view_of_no_files_gives_empty_tables():
     view = FileSystemView(listing(), Instants({}))
     assert view.latest_base_files().schema == BASE_FILE_SCHEMA
     for table in (view.latest_file_slices(), view.latest_merged_file_slices(), view.file_slices()):

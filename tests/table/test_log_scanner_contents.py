@@ -48,7 +48,7 @@ LOG_BLOCKS = DATA / "log_blocks"
 # -- contents ------------------------------------------------------------------------------------------------------
 
 
-def test_selected_columns(tmp_path):
+def test_selected_columns_of_a_data_block(tmp_path):
     files = (data_block(T1, [row("a", 5, "x")]),)
     (block,) = scan(tmp_path, *files, columns=["name", "no such column", "ts"]).data
     assert block.batch.to_pylist() == [{"name": "x", "ts": 5}]
@@ -64,7 +64,7 @@ def parquet_image(rows_: list[dict], **options) -> bytes:
 
 
 @pytest.mark.parametrize("columns", [None, ["ts", "_hoodie_record_key"], []])
-def test_parquet_blocks(tmp_path, columns):
+def test_blocks_of_parquet_are_decoded(tmp_path, columns):
     content = parquet_image([row("a", 1, "x"), row("b", None, "y"), row("c", 3)], row_group_size=2)
     file = data_block(T1, [], kind=BlockType.PARQUET_DATA, content=content)
     (block,) = scan(tmp_path, file, columns=columns).data
@@ -158,12 +158,12 @@ def test_a_schema_without_columnar_form_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(40) + b"PAR1"])
-def test_damaged_parquet(tmp_path, content):
+def test_a_damaged_block_of_parquet_is_an_error(tmp_path, content):
     with pytest.raises(CorruptFileError, match=r"cannot be decoded.*\.log\.1"):
         scan(tmp_path, data_block(T1, [], kind=BlockType.PARQUET_DATA, content=content))
 
 
-def test_damaged_records(tmp_path):
+def test_a_damaged_block_of_records_is_an_error(tmp_path):
     with pytest.raises(CorruptFileError, match=rf"log block at offset 0.*\.log\.1.*{T1}"):
         scan(tmp_path, data_block(T1, [], content=struct.pack(">iii", 3, 1, 2) + b"\x02\xff"))
 
@@ -283,7 +283,7 @@ def test_the_key_of_an_hfile_entry_belongs_to_the_field_key(tmp_path):
 
 @pytest.mark.parametrize("kind", [BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA], ids=str)
 @pytest.mark.parametrize("columns", [None, ["_hoodie_record_key"], ["ts"]], ids=str)
-def test_selected_keys(tmp_path, kind, columns):
+def test_selected_keys_of_each_kind_of_block(tmp_path, kind, columns):
     records = [row(name) for name in "abcde"]
     content = None
     if kind is BlockType.PARQUET_DATA:

@@ -113,7 +113,7 @@ def test_only_selected_partitions_are_listed():
         ("a,b}", ["a,b}"], ["a"]),
     ],
 )
-def test_patterns(pattern, fits, does_not_fit):
+def test_globs_match_paths(pattern, fits, does_not_fit):
     wanted = glob_regex(pattern)
     assert [path for path in (*fits, *does_not_fit) if wanted.fullmatch(path)] == fits
 

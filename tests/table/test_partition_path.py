@@ -32,7 +32,7 @@ from tests.support import fixture_tables as support
         ("\"#'*?\\{[]^", "%22%23%27%2A%3F%5C%7B%5B%5D%5E"),
     ],
 )
-def test_escape(value, escaped):
+def test_partition_values_are_escaped_as_hudi_does(value, escaped):
     assert escape_value(value) == escaped
     assert unescape_value(escaped) == value
 
@@ -64,7 +64,7 @@ def test_unescape_leaves_what_is_no_escape():
         ("day=2024/01/05/region=eu", ["day", "region"], True, False, ["2024/01/05", "eu"]),
     ],
 )
-def test_values(path, fields, hive, encoded, values):
+def test_a_path_gives_the_values_of_its_fields(path, fields, hive, encoded, values):
     assert partition_values(path, fields, hive_style=hive, url_encoded=encoded) == values
     table = partition_value_columns(pa.array([path, path]), fields, hive_style=hive, url_encoded=encoded)
     assert table.num_rows == 2

@@ -52,7 +52,7 @@ def test_custom_key_generator_keeps_the_kind_of_each_field():
     assert load(unzip_fixture("v6_cow_custom_keygen")).partition_field_types == ("TIMESTAMP", "TIMESTAMP")
 
 
-def test_defaults():
+def test_the_least_properties_give_hudi_s_defaults():
     config = TableConfig.from_properties(MINIMAL)
     assert config.table_type == "COPY_ON_WRITE"
     assert (config.timeline_path, config.history_path, config.archive_folder) == ("timeline", "history", "archived")

@@ -91,7 +91,7 @@ def test_filters_in_all_forms(table, row_filter):
         assert scan.plan().partitions_planned == 1
 
 
-def test_ways_out(table):
+def test_a_scan_gives_the_same_rows_in_every_form(table):
     scan = table.scan()
     rows = scan.to_arrow()
     assert scan.to_reader().read_all().equals(rows)

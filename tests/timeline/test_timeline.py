@@ -144,7 +144,7 @@ def test_nothing_replaced_and_nothing_pending(name):
 
 
 @pytest.mark.parametrize("name", fixture_names("mor_event_time"))
-def test_pending_compaction(name, tmp_path):
+def test_a_compaction_that_is_not_done_is_pending(name, tmp_path):
     base = unzip_fixture(name, tmp_path)
     done = load(base).completed({"commit"})[0]
     os.remove(base / done.path)
@@ -163,7 +163,7 @@ def test_pending_compaction(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", fixture_names("mor_parquet_log_rollback"))
-def test_pending_clustering(name, tmp_path):
+def test_a_clustering_that_is_not_done_is_pending(name, tmp_path):
     base = unzip_fixture(name, tmp_path)
     (done,) = load(base).completed({"replacecommit"})
     replaced = load(base).replaced_file_groups()
@@ -225,7 +225,7 @@ def test_one_listing_and_each_commit_file_once():
 
 
 @pytest.mark.parametrize("name", ["v6_cow_part_mdt", "v8_cow_archived"])
-def test_to_arrow(name):
+def test_a_timeline_becomes_an_arrow_table(name):
     timeline = fixture(name)
     first = timeline.write_instants()[0]
     assert timeline.to_arrow()["operation"].null_count == len(timeline.instants)

@@ -114,7 +114,7 @@ def test_archive_files_whose_content_is_not_that_of_their_name_are_refused(tmp_p
         ('{"files": [{"fileName": "1_2_0.parquet/../x"}]}', "names"),
     ],
 )
-def test_damaged_manifests(tmp_path, manifest, what):
+def test_a_damaged_manifest_is_an_error(tmp_path, manifest, what):
     base = unzip_fixture("v8_cow_archived", tmp_path)
     (base / HISTORY / "manifest_6").write_text(manifest)
     with pytest.raises(CorruptFileError, match=what) as raised:
@@ -123,7 +123,7 @@ def test_damaged_manifests(tmp_path, manifest, what):
 
 
 @pytest.mark.parametrize("text", ["six", "-1", "6 6", "²"])
-def test_damaged_version(tmp_path, text):
+def test_a_damaged_version_file_is_an_error(tmp_path, text):
     base = unzip_fixture("v8_cow_archived", tmp_path)
     (base / HISTORY / "_version_").write_text(text)
     with pytest.raises(CorruptFileError, match="version"):

@@ -30,7 +30,7 @@ NAMES = [
 
 @pytest.mark.parametrize("layout", [1, 2])
 @pytest.mark.parametrize(("suffix", "action", "state"), NAMES)
-def test_names(layout, suffix, action, state):
+def test_names_of_instants_are_parsed(layout, suffix, action, state):
     completed = C if layout == 2 and state is State.COMPLETED else None
     name = f"{T}_{C}.{suffix}" if completed else f"{T}.{suffix}"
     found = parse_instant_name(name, layout, ".hoodie")
@@ -129,7 +129,7 @@ def test_any_name_is_an_instant_or_none(name, layout):
         ("20250131235958123010", "20250131235958123010"),
     ],
 )
-def test_normalise(value, expected):
+def test_times_become_instants(value, expected):
     assert normalise_instant(value, "UTC") == expected
 
 
@@ -194,7 +194,7 @@ def test_any_text_is_a_time_or_our_error(text):
         ("20250701120000000", "Europe/Oslo", 1751364000000),
     ],
 )
-def test_millis(instant, zone, millis):
+def test_instants_become_milliseconds(instant, zone, millis):
     assert instant_to_millis(instant, zone) == millis
 
 

@@ -149,7 +149,7 @@ def test_one_hundred_thousand_stats():
 
 
 @pytest.mark.parametrize("name", fixture_names("cow_part_mdt"))
-def test_cleans(name):
+def test_plans_and_metadata_of_cleans_are_read(name):
     base, timeline = unzip_fixture(name), load(unzip_fixture(name))
     cleans = timeline.completed({"clean"})
     assert len(cleans) == 2
@@ -166,7 +166,7 @@ def test_cleans(name):
 
 
 @pytest.mark.parametrize("name", fixture_names("mor_rollback"))
-def test_rollbacks(name):
+def test_plans_and_metadata_of_rollbacks_are_read(name):
     base, timeline = unzip_fixture(name), load(unzip_fixture(name))
     (instant,) = timeline.completed({"rollback"})
     target = expected(name)["rolled_back"]["requested"]

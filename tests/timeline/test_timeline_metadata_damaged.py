@@ -73,7 +73,7 @@ def container(schema: object, count: int, content: bytes, codec: bytes = b"null"
     return b"Obj\x01" + header + b"s" * 16 + varint(count) + prefixed(content) + b"s" * 16
 
 
-def test_deflated_containers():
+def test_deflated_avro_containers_are_read():
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
     stream = io.BytesIO()
     fastavro.writer(stream, schema, [{"a": number} for number in range(5000)], codec="deflate", sync_interval=1000)

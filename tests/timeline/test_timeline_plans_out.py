@@ -104,7 +104,7 @@ def test_a_plan_read_from_a_table_is_written_again() -> None:
     assert again.slices.equals(plan.slices)
 
 
-def test_full_paths() -> None:
+def test_paths_in_plans_are_full() -> None:
     assert full_path("file:/lake/t/", "a/b", "f") == "file:/lake/t/a/b/f"
     assert full_path("s3a://bucket/t", "", "f") == "s3a://bucket/t/f"
 

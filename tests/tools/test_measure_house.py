@@ -25,7 +25,7 @@ FILES = {
 }
 
 
-def test_measure(tmp_path):
+def test_figures_of_a_tree_are_measured(tmp_path):
     for path, text in FILES.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")

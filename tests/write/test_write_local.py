@@ -83,7 +83,7 @@ def test_replaced_groups_with_metadata(tmp_path, version, kind):
 
 
 @everywhere
-def test_soft_deletes(tmp_path, version, kind):
+def test_marked_rows_are_deleted(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     marked = rows(("a", "sf", 1, 5), ("b", "sf", 2, 5)).append_column("_hoodie_is_deleted", pa.array([False, False]))
     table.insert(marked, OFF)
@@ -101,7 +101,7 @@ def test_a_table_that_is_not_partitioned(tmp_path, version, kind):
 
 
 @everywhere
-def test_virtual_keys(tmp_path, version, kind):
+def test_tables_without_meta_columns_are_written(tmp_path, version, kind):
     table = make(tmp_path, version, kind, populate_meta_fields=False)
     table.upsert(rows(("a", "sf", 1, 1), ("b", "sf", 2, 1)), OFF)
     table.upsert(rows(("a", "sf", 3, 3), ("c", "la", 4, 4)), OFF)
@@ -119,7 +119,7 @@ def test_rows_that_move(tmp_path, version, kind):
 
 
 @everywhere
-def test_buckets(tmp_path, version, kind):
+def test_the_bucket_index_finds_updates(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", **OFF}
     table.upsert(rows(*((f"k{n}", "sf", n, 1) for n in range(20))), buckets)
@@ -130,7 +130,7 @@ def test_buckets(tmp_path, version, kind):
 
 
 @everywhere
-def test_record_index(tmp_path, version, kind):
+def test_the_record_index_finds_updates_in_other_partitions(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     index = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
     table.insert(rows(("a", "sf", 1, 1), ("b", "la", 2, 1)), index)
@@ -144,7 +144,7 @@ def test_record_index(tmp_path, version, kind):
 
 @pytest.mark.parametrize("version", VERSION_CASES)
 @pytest.mark.parametrize("mode", ["OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
-def test_change_data(tmp_path, version, mode):
+def test_change_data_is_written(tmp_path, version, mode):
     table = make(tmp_path, version, COPY_ON_WRITE, cdc=mode)
     table.insert(rows(("a", "sf", 1, 1), ("b", "sf", 2, 1)), OFF)
     begin = table.timeline.last_completed_write()
@@ -159,7 +159,7 @@ def test_change_data(tmp_path, version, mode):
 
 
 @everywhere
-def test_new_columns(tmp_path, version, kind):
+def test_new_columns_are_added(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     table.upsert(rows(("a", "sf", 1, 1), ("b", "sf", 2, 1)), OFF)
     table.upsert(rows(("b", "sf", 3, 3)).append_column("tip", pa.array([7], pa.int32())), OFF)

@@ -9,7 +9,7 @@ from hudi_hive.errors import CorruptFileError
 from hudi_hive.write.files.statuses import from_ipc, index_changes, joined, status, to_ipc, write_stats
 
 
-def test_tables_travel():
+def test_tables_survive_the_way_to_another_process():
     table = pa.table({"key": ["a", None], "n": [1, 2]})
     assert from_ipc(to_ipc(table)).equals(table)
     with pytest.raises(CorruptFileError):

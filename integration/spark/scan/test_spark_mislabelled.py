@@ -71,7 +71,7 @@ def test_only_files_with_wrong_labels_are_converted(spark, name, columns, counte
     assert frame.collect() and scans(frame) == counted
 
 
-def test_by_name(spark, metastore, tmp_path):
+def test_a_synced_table_of_mislabelled_times_is_read_by_its_name(spark, metastore, tmp_path):
     name = "v6_cow_to_v6"
     config = HiveSyncConfig(base_path=str(copy_of(name, tmp_path)), database="default", table="mislabelled_times")
     HiveSyncTool(config, metastore=metastore).sync()

@@ -134,7 +134,7 @@ def views(spark, synced, tmp_path_factory):
 
 
 @pytest.mark.parametrize("statement", with_long_cases(STATEMENTS[::2], STATEMENTS))
-def test_statements(spark, views, statement):
+def test_statements_answer_as_on_a_plain_view_of_the_same_rows(spark, views, statement):
     ours, plain = (spark.sql(statement.format(t=name)).toArrow().to_pylist() for name in views)
     assert sorted(map(str, ours)) == sorted(map(str, plain))
 
@@ -143,7 +143,7 @@ def test_statements(spark, views, statement):
 def test_statements_without_adaptive_execution(spark, views, statement):
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        test_statements(spark, views, statement)
+        test_statements_answer_as_on_a_plain_view_of_the_same_rows(spark, views, statement)
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", "true")
 

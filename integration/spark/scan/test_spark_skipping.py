@@ -51,7 +51,7 @@ def test_files_left_out_by_column_statistics(spark, version, condition):
         "length(page) = 4 AND visit_id < 100",
     ),
 )
-def test_any_condition(spark, condition):
+def test_skipping_files_changes_no_answer(spark, condition):
     check(spark, "v9_cow_part_mdt", condition)
 
 

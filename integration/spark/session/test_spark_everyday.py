@@ -68,7 +68,7 @@ def names(spark, synced, tmp_path_factory):
 
 
 @pytest.mark.parametrize("statement", with_long_cases(STATEMENTS[::2], STATEMENTS))
-def test_statements(spark, names, statement):
+def test_statements_answer_as_on_plain_tables(spark, names, statement):
     ours, plain = (text_of(spark.sql(statement.format(**item))) for item in names)
     assert ours == plain
 
@@ -85,7 +85,7 @@ def test_parameters_scripts_and_variables(spark, names):
     assert spark.sql(script).collect()[0][0] == 15
 
 
-def test_frames(spark, names):
+def test_data_frame_operations_work(spark, names):
     from pyspark.sql import Observation, functions
 
     table = names[0]["m"]
@@ -96,7 +96,7 @@ def test_frames(spark, names):
     assert spark.table(table).filter("region = 'west'").unionByName(spark.table(table)).count() > 26
 
 
-def test_pandas_api(spark, names):
+def test_the_pandas_api_works(spark, names):
     table = names[0]["c"]
     frame = spark.table(table).pandas_api()
     assert frame.groupby("city").visit_id.count().to_dict()["oslo"] == 6
@@ -134,7 +134,7 @@ def test_sessions_can_be_garbage_collected(spark, names):
 # -- names and catalog -------------------------------------------------------------------------------------------------
 
 
-def test_names(spark, names):
+def test_every_spelling_of_a_name_finds_the_table(spark, names):
     database, table = names[0]["m"].split(".")
     other = spark.newSession()
     other.sql(f"USE {database}")
@@ -145,7 +145,7 @@ def test_names(spark, names):
     assert count(spark, f"{database}.{table} JOIN {names[1]['m']} USING (ride_id)") == 26
 
 
-def test_catalog(spark, names):
+def test_the_catalog_describes_tables_and_columns(spark, names):
     database, table = names[0]["c"].split(".")
     full = names[0]["c"]
     catalog = spark.catalog
@@ -162,7 +162,7 @@ def test_catalog(spark, names):
     assert spark.sql(f"SHOW TBLPROPERTIES {full}").count() >= 2
 
 
-def test_show_partitions(spark, names, synced):
+def test_show_partitions_lists_those_that_are_named(spark, names, synced):
     def shown(text):
         return [row.partition for row in spark.sql(f"SHOW PARTITIONS {text}").collect()]
 

@@ -105,7 +105,7 @@ def test_same_answers_as_hudi(spark, synced, call, answer):
 
 
 @pytest.mark.parametrize("name", ["v8_mor_event_time", "v9_cow_part_mdt"])
-def test_hudi_query(spark, synced, name):
+def test_hudi_query_reads_a_table_by_name_or_path(spark, synced, name):
     table = synced(name)
     ours = HudiTable.open(unzip_fixture(name))
     for kind in ("snapshot", "read_optimized"):
@@ -118,7 +118,7 @@ def test_hudi_query(spark, synced, name):
 METADATA = "hudi_metadata('v9_mor_part_rli')"
 
 
-def test_hudi_metadata(spark, synced):
+def test_hudi_metadata_gives_the_records_that_hudi_gives(spark, synced):
     answer = dict(CALLS["1.1.1"])[METADATA]
     found = spark.sql(f"SELECT * FROM hudi_metadata('{synced('v9_mor_part_rli')}')")
     assert [[field.name, field.dataType.simpleString()] for field in found.schema] == answer["columns"]

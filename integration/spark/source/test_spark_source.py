@@ -81,7 +81,7 @@ def test_reads_as_the_table_does(spark, name, query):
         assert_same(read(spark, path, **query["options"]), path, **query["options"])
 
 
-def test_change_data(spark):
+def test_the_source_reads_change_data(spark):
     path = unzip_fixture("v8_cow_cdc")
     options = {TYPE: "incremental", BEGIN: "000", "hoodie.datasource.query.incremental.format": "cdc"}
     frame = read(spark, path, **options)

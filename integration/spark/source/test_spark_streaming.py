@@ -94,7 +94,7 @@ def test_batches_are_incremental_queries(spark, name, tmp_path):
         assert rows_sha256(encode_rows(found)) == rows_sha256(encode_rows(wanted))
 
 
-def test_change_data(spark, tmp_path):
+def test_a_stream_reads_change_data(spark, tmp_path):
     path = unzip_fixture("v9_cow_cdc")
     options = {"hoodie.datasource.query.incremental.format": "cdc"}
     stream = Stream(spark, path, tmp_path / "checkpoint", **options, **ONE)

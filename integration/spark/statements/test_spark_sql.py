@@ -238,7 +238,7 @@ def test_queries_from_several_threads(spark, synced):
 
 
 @pytest.mark.parametrize("version", with_long_cases(["v6"], VERSIONS))
-def test_time_travel(spark, synced, version):
+def test_time_travel_by_version_and_by_timestamp(spark, synced, version):
     name = f"{version}_cow_nonpart"
     table = synced(name)
     commits = MetaClient.load(unzip_fixture(name)).timeline.write_instants()

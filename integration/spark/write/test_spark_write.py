@@ -70,7 +70,7 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize(("kind", "version"), with_long_cases([("COPY_ON_WRITE", 6), ("MERGE_ON_READ", 9)], KINDS))
-def test_operations(spark, tmp_path, kind, version):
+def test_each_operation_leaves_the_rows_it_should(spark, tmp_path, kind, version):
     path = tmp_path / "trips"
     model = {}
 

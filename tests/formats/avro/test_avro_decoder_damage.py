@@ -57,7 +57,7 @@ def test_every_truncation_is_refused(times):
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, len(DATA) - 1), st.integers(0, 255), st.integers(0, len(DATA) - 1), st.integers(0, 255))
-def test_flipped_bytes(first, value, second, other):
+def test_two_flipped_bytes_are_decoded_or_refused(first, value, second, other):
     damaged = bytearray(DATA)
     damaged[first], damaged[second] = value, other
     decoded_or_refused(bytes(damaged), STARTS, ENDS, CHOSEN)
@@ -65,7 +65,7 @@ def test_flipped_bytes(first, value, second, other):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from([1, 30]))
-def test_random_bytes(rows, times):
+def test_random_bytes_are_decoded_or_refused(rows, times):
     schema = one_field(["null", {"type": "map", "values": {"type": "array", "items": ["string", "null", "int"]}}])
     data, starts, ends = laid_out(rows * times)
     decoded_or_refused(data, starts, ends, schema)

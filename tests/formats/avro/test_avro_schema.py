@@ -101,7 +101,7 @@ def field(avro: object, name: str = "c", **more: object) -> dict:
         ),
     ],
 )
-def test_types(avro, arrow):
+def test_an_avro_type_becomes_its_arrow_type(avro, arrow):
     schema = avro_to_arrow(record(field(avro)))
     assert schema.field("c").type == arrow
     assert schema.field("c").nullable
@@ -152,7 +152,7 @@ def test_same_short_name_in_different_namespaces():
         record(field(["null", "r"])),  # recursive
     ],
 )
-def test_refused(schema):
+def test_a_schema_that_arrow_cannot_hold_is_refused(schema):
     with pytest.raises(SchemaError):
         avro_to_arrow(schema)
 

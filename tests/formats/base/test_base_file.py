@@ -93,7 +93,7 @@ def test_timestamp_millis_keep_their_unit():
     assert table_of(read_batches(storage, paths[0])).schema.field("at").type == pa.timestamp("ms", "UTC")
 
 
-def test_orc():
+def test_orc_files_are_read():
     storage, paths = fixture_files("v9_cow_orc")
     assert paths and all(path.endswith(".orc") for path in paths)
     for path in paths:

@@ -77,7 +77,7 @@ def test_rows_come_back_with_types_that_hudi_reads(tmp_path, codec):
     }
 
 
-def test_the_footer(tmp_path):
+def test_the_footer_has_schema_and_key_range(tmp_path):
     _, written = write(tmp_path, rows())
     footer = pq.read_metadata(tmp_path / "p/f.parquet").metadata
     assert json.loads(footer[b"parquet.avro.schema"]) == AVRO

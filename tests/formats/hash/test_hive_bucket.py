@@ -161,12 +161,12 @@ def test_more_rows_than_are_hashed_at_a_time():
         (pa.array(["a"]), "interval_day_time"),
     ],
 )
-def test_refusals(column, hive_type):
+def test_values_that_hive_does_not_bucket_are_refused(column, hive_type):
     with pytest.raises(UnsupportedAcidValueError):
         bucket_numbers([column], [hive_type], 4, 2)
 
 
-def test_wrong_calls():
+def test_wrong_numbers_of_columns_or_buckets_are_refused():
     column = pa.array([1], pa.int32())
     for columns, types, buckets, version in [
         ([], [], 2, 2),
@@ -179,7 +179,7 @@ def test_wrong_calls():
             bucket_numbers(columns, types, buckets, version)
 
 
-def test_type_texts():
+def test_texts_of_hive_types_are_parsed():
     nested = parse_hive_type("struct<a:int, `b c`:array<map<string,varchar(3)>>,d:decimal(5,2),e:decimal>")
     inner = pa.list_(pa.map_(pa.string(), pa.string()))
     assert nested.arrow == pa.struct(

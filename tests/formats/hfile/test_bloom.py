@@ -51,7 +51,7 @@ def simple(bits=1000, hashes=3, kind=1, version=-1, data=None):
     return base64.b64encode(struct.pack(">iibi", version, hashes, kind, bits) + body)
 
 
-def test_made_filters():
+def test_an_empty_filter_has_no_key_and_a_full_one_all():
     empty = BloomFilter.parse(simple(), "SIMPLE", "f")
     assert not empty.may_contain(key_hashes(["a", "", "ü"], 3)).any()
     full = BloomFilter.parse(simple(data=b"\xff" * 125), "SIMPLE", "f")
@@ -73,7 +73,7 @@ def test_made_filters():
         (simple(), "DYNAMIC_V0", CorruptFileError),
     ],
 )
-def test_damaged_filters(text, kind, error):
+def test_a_damaged_filter_is_an_error(text, kind, error):
     with pytest.raises(error) as caught:
         BloomFilter.parse(text, kind, "f")
     assert caught.value.path == "f" and isinstance(caught.value, FormatError)

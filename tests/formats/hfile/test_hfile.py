@@ -108,7 +108,7 @@ def test_streams_are_read_in_part(tmp_path):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(f"{k}={v}" for k, v in shape.items()))
-def test_every_shape(shape):
+def test_files_of_every_shape_are_scanned_and_searched(shape):
     hfile = reader(**shape)
     assert rows(hfile.scan()) == ENTRIES
     assert rows(hfile.lookup(["key-0099", "key-0000", "key-0042", "key-0042x", "", "z"])) == [
@@ -154,7 +154,7 @@ def test_equal_rows_across_blocks_are_all_found():
     assert rows(hfile.scan_prefixes(["b"])) == entries[10:]
 
 
-def test_empty_file():
+def test_a_file_without_entries_is_read():
     hfile = HFileReader(HFileWriter().write([]), "f")
     assert hfile.num_entries == 0
     for table in (hfile.scan(), hfile.lookup(["a"]), hfile.scan_prefixes(["a"])):
@@ -244,7 +244,7 @@ def test_trailers_that_contradict_the_file(shape, words):
 
 
 @pytest.mark.parametrize("length", [0, 7, 4095, 4096, 5000])
-def test_cut_files(length):
+def test_files_that_are_cut_off_are_refused(length):
     data = HFileWriter().write(ENTRIES)
     for part in (data[:length], data[len(data) - length :] if length else b""):
         if part != data:

@@ -72,7 +72,7 @@ def kinds(data):
     return [(block.type, block.offset, block.size) for block in iter_blocks(data, "f.log")]
 
 
-def test_worked_example():
+def test_the_bytes_of_an_empty_delete_block_are_parsed():
     (block,) = iter_blocks(EMPTY_DELETE, "f.log")
     assert len(EMPTY_DELETE) == 80
     assert block.type is BlockType.DELETE

@@ -42,7 +42,7 @@ def test_worked_example_has_no_ordering_value():
     assert delete_content([("2", "part=p0", ("Int", 0))])[8:] == payload
 
 
-def test_no_deletes():
+def test_a_block_without_deletes_gives_an_empty_table():
     table = deletes()
     assert table.num_rows == 0
     assert table.schema.names == ["record_key", "partition_path", "ordering", "has_ordering"]
@@ -162,14 +162,14 @@ def test_unknown_version_and_other_block():
         "020202ff020270 00 00",  # no UTF-8
     ],
 )
-def test_damaged_payloads(payload):
+def test_a_damaged_payload_is_an_error(payload):
     data = bytes.fromhex(payload.replace(" ", ""))
     with pytest.raises(CorruptFileError, match=r"delete block at offset 0 is damaged.*f\.log"):
         decode_deletes(of_content(struct.pack(">ii", 3, len(data)) + data))
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\0\0\3", struct.pack(">ii", 3, 9) + b"\0", struct.pack(">ii", 3, -1)])
-def test_damaged_lengths(content):
+def test_a_damaged_length_is_an_error(content):
     with pytest.raises(CorruptFileError):
         decode_deletes(of_content(content))
 

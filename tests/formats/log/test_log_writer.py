@@ -118,7 +118,7 @@ def test_several_ordering_fields():
     assert decode_block(block, INSTANT, None).table.column("ordering").to_pylist() == [{"f0": 1, "f1": "u"}, None]
 
 
-def test_many_deletes():
+def test_a_block_of_many_deletes_is_read_back():
     count = 70_000
     keys = pa.table(
         {

@@ -105,7 +105,7 @@ def _last_keys(data: bytes) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_inserts(codec):
+def test_a_delta_of_inserts_is_read_back_by_orc(codec):
     data, written = _delta([_rows(5), _rows(3, 5).to_batches()[0]], codec=codec, statement=2)
     file = orc.ORCFile(io.BytesIO(data))
     table = file.read()
@@ -130,7 +130,7 @@ def test_inserts(codec):
     assert dict(file.metadata) == {name.encode(): value for name, value in tail.user_metadata.items()}
 
 
-def test_deletes():
+def test_a_delta_of_deletes_is_read_back_by_orc():
     property_0, property_1 = (int(BucketProperty.encode(3, statement)) for statement in (0, 1))
     keys = [(1, property_0, 5), (1, property_1, 0), (2, property_0, 0), (2, property_0, 4)]
     data, written = _deletes(list(zip(*keys[:2], strict=True)), list(zip(*keys[2:], strict=True)))
@@ -179,7 +179,7 @@ def test_a_tail_of_several_chunks():
     assert read_tail(pa.BufferReader(data), "f") == tail
 
 
-def test_every_type():
+def test_every_type_is_written_and_read_back():
     schema = pa.schema([(name, kind) for (name, _), kind in zip(EVERY_TYPE, _arrow_types(), strict=True)])
     columns = [
         pa.array(column, field.type) for column, field in zip(zip(*ONE_OF_EACH, strict=True), schema, strict=True)
@@ -269,7 +269,7 @@ def test_identifiers_that_cannot_be():
             _deletes(part)
 
 
-def test_wrong_calls():
+def test_options_that_a_delta_cannot_have_are_refused():
     options = {"columns": COLUMNS, "write_id": 1, "bucket": 0}
     for changed, error in [
         ({"codec": "zstd"}, InvalidOptionError),
@@ -300,7 +300,7 @@ def test_an_aborted_delta_writer_leaves_no_orc_file():
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4095), st.integers(0, 4095))))
-def test_bucket_properties(pairs):
+def test_bucket_properties_are_decoded_and_ordered_as_encoded(pairs):
     buckets, statements = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
     properties = BucketProperty.encode(buckets, statements)
     assert properties.dtype == np.int32
@@ -329,7 +329,7 @@ def test_tails_that_break_the_format():
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 255)), min_size=1, max_size=4))
-def test_damaged_tails(changes):
+def test_a_damaged_tail_is_parsed_or_refused(changes):
     """Whatever the bytes are, an error says that they are no tail, or there is one."""
     data = bytearray(_DATA)
     for place, byte in changes:

@@ -71,7 +71,7 @@ def test_which_columns_are_repetitive(storage):
         ({"version": "1.0"}, ["v"]),
     ],
 )
-def test_encodings(storage, options, expected):
+def test_columns_with_dictionaries_are_read_as_indices(storage, options, expected):
     table = pa.table({"v": pa.repeat("the same", ROWS)})
     pq.write_table(table, storage.full_path("a.parquet"), **options)
     assert indexed_columns(storage) == expected
@@ -122,7 +122,7 @@ def test_same_rows_as_the_plain_reader(tmp_path_factory, values, repeat, batch_s
 
 
 @pytest.mark.parametrize("checksum", [True, False])
-def test_damage(storage, monkeypatch, checksum):
+def test_flipped_bytes_of_pages_give_right_rows_or_an_error(storage, monkeypatch, checksum):
     """Flipped bits of pages: the right rows or our error; without checksums any valid rows or our error, no crash."""
     monkeypatch.setattr(parquet_base_file, "_WORTH_INDICES", 0)
     table = repetitive(3_000).select(["one", "few", "nulls", "raw"])

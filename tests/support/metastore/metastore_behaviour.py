@@ -113,12 +113,12 @@ class MetastoreBehaviour:
         assert name.lower() in client.databases()
         assert client.databases(f"{name}|nothing*") == [name.lower()]
 
-    def test_database_exists(self, client, database):
+    def test_a_database_that_exists_is_an_error(self, client, database):
         with pytest.raises(AlreadyExistsError, match=database):
             client.create_database(database)
         assert client.create_database(database, if_not_exists=True) is False
 
-    def test_database_missing(self, client):
+    def test_a_missing_database_is_an_error(self, client):
         with pytest.raises(NoSuchObjectError, match="nowhere"):
             client.database("nowhere")
         with pytest.raises(NoSuchObjectError):
@@ -192,7 +192,7 @@ class MetastoreBehaviour:
         assert client.table(database, "np").parameters["numFiles"] == "3"
         assert client.table(database, "np").parameters["mine"] == "1"
 
-    def test_table_exists(self, client, table):
+    def test_a_table_that_exists_is_an_error(self, client, table):
         with pytest.raises(AlreadyExistsError, match=rf"{table.dbName}\.T"):
             client.create_table(table_of(table.dbName, "T", "/tmp/t"))
         assert client.create_table(table_of(table.dbName, "T", "/tmp/t"), if_not_exists=True) is False
@@ -228,7 +228,7 @@ class MetastoreBehaviour:
         with pytest.raises(InvalidOperationError, match="not a valid"):
             client.create_table(table_of(database, "a-b", tmp_path / "x"))
 
-    def test_table_missing(self, client, database):
+    def test_a_missing_table_is_an_error(self, client, database):
         for call in (client.table, client.drop_table, client.fields, client.schema, client.partition_names):
             with pytest.raises(NoSuchObjectError, match="nothing"):
                 call(database, "nothing")
@@ -289,7 +289,7 @@ class MetastoreBehaviour:
         with pytest.raises(InvalidOperationError, match="partition keys"):
             client.alter_table(table.dbName, "t", table)
 
-    def test_rename(self, client, table, tmp_path):
+    def test_a_table_is_renamed(self, client, table, tmp_path):
         add_numbered(client, table, 2, tmp_path)
         client.create_table(table_of(table.dbName, "other", tmp_path / "other"))
         table.tableName = "other"
@@ -347,7 +347,7 @@ class MetastoreBehaviour:
             client.add_partitions(table.dbName, "missing", [partition_of(other, ["a"], tmp_path / "x")])
         assert client.partition_names(table.dbName, "t") == []
 
-    def test_odd_values(self, client, database, tmp_path):
+    def test_odd_partition_values_come_back_as_they_are(self, client, database, tmp_path):
         given = table_of(database, "odd", tmp_path / "odd", keys=("P", "q"))
         client.create_table(given)
         table = client.table(database, "odd")
@@ -414,7 +414,7 @@ class MetastoreBehaviour:
         assert client.count_partitions(table.dbName, "t", text) == len(expected)
 
     @pytest.mark.parametrize("text", ['q = "1"', "p =", "p = 1", 'p in ("1")', 'not p = "1"', "p ? 1"])
-    def test_filter_refused(self, client, table, text):
+    def test_a_wrong_filter_is_an_error(self, client, table, text):
         with pytest.raises(MetastoreServerError):
             list(client.partitions(table.dbName, "t", filter=text))
 
@@ -432,7 +432,7 @@ class MetastoreBehaviour:
         assert fitting("n = 9 and d = 2024-01-01") == ["9"]
         assert fitting('d >= "2024-01-15"') == ["10"]
 
-    def test_partition_missing(self, client, table):
+    def test_a_missing_partition_is_an_error(self, client, table):
         with pytest.raises(NoSuchObjectError, match="zz"):
             client.partition(table.dbName, "t", ["zz"])
 

@@ -152,7 +152,7 @@ class TransactionBehaviour(TransactionTables):
 
     # -- transactions and what they see -----------------------------------------------------------------------------
 
-    def test_a_life(self, client, table):
+    def test_a_transaction_s_life_from_open_to_commit(self, client, table):
         before = self.seen(client, table)
         first = client.open()
         assert client.lock(first, writes(table)).state is LockState.ACQUIRED
@@ -199,7 +199,7 @@ class TransactionBehaviour(TransactionTables):
 
     # -- ends -------------------------------------------------------------------------------------------------------
 
-    def test_committed_twice(self, client, table):
+    def test_a_second_commit_does_nothing(self, client, table):
         transaction = client.open()
         lock = client.lock(transaction, writes(table))
         client.commit(transaction)
@@ -210,7 +210,7 @@ class TransactionBehaviour(TransactionTables):
             client.heartbeat(transaction, lock.id)
         assert client.heartbeat_range(transaction, transaction) == (frozenset(), {transaction})
 
-    def test_aborted_twice(self, client, table):
+    def test_a_second_abort_does_nothing(self, client, table):
         transaction = client.open()
         client.lock(transaction, writes(table))
         client.abort(transaction)
@@ -248,7 +248,7 @@ class TransactionBehaviour(TransactionTables):
             client.check_lock(second, waiting.id)
         client.commit(reader)
 
-    def test_alone(self, client, table):
+    def test_an_exclusive_lock_excludes_readers(self, client, table):
         first, second = client.open(), client.open()
         alone = [LockPart("default", table, LockKind.EXCLUSIVE, DataOperationType.UPDATE)]
         assert client.lock(first, alone).state is LockState.ACQUIRED
@@ -301,7 +301,7 @@ class TransactionBehaviour(TransactionTables):
         for one in both:
             client.commit(one)
 
-    def test_nothing_touched(self, client, partitioned):
+    def test_no_touched_partition_is_no_call(self, client, partitioned):
         transaction = client.open()
         client.add_dynamic_partitions(transaction, 1, "default", partitioned, [], DataOperationType.UPDATE)
         client.commit(transaction)

@@ -274,7 +274,9 @@ class MutationBehaviour(MutationBasics):
                 txn.accept(*second)
         assert self.ids(transactions, warehouse, name) == [5]
 
-    def test_states(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+    def test_calls_out_of_order_are_refused(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
         name = self.make(transactions, warehouse)
         client = MutatorClient(metastore.uri, sinks=[f"default.{name}"])
         with pytest.raises(MutationStateError, match="not connected"):
@@ -410,7 +412,9 @@ class MutationBehaviour(MutationBasics):
                 txn.abort()
         assert not self.ids(transactions, warehouse, name)
 
-    def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+    def test_a_batch_of_many_rows_is_written(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
         name = self.make(transactions, warehouse)
         from hudi_hive.formats.hash import bucket_numbers
 

@@ -143,7 +143,7 @@ def test_a_name_that_was_dropped_is_made_again(client):
         ({"strategy": "rt"}, {"t": RT}),
     ],
 )
-def test_strategies(client, settings, tables):
+def test_each_strategy_registers_its_tables(client, settings, tables):
     path = unzip_fixture("v8_mor_part_rli")
     report = sync(client, path, "t", **settings)
     assert sorted(client.tables(DATABASE)) == sorted(tables)

@@ -131,7 +131,7 @@ def refused(table, begun, *groups, match, **arguments):
     assert "write again" in str(caught.value)
 
 
-def test_alone(table):
+def test_a_write_without_others_has_no_conflict(table):
     begun = start(table)
     check(table, begun, "a", "base:b", "replaced:c", schema=schema(NEW))
 
@@ -162,7 +162,7 @@ def test_a_group_of_another_partition_is_another(table):
     check_conflicts(table.client(), begun.timeline, ConcurrentOperation(t(5), "UPSERT", mine))
 
 
-def test_replaced_groups(table):
+def test_replaced_file_groups_are_a_conflict(table):
     begun = start(table)
     table.commit(7, "n", action="replacecommit", operation="INSERT_OVERWRITE", replaced=["a"])
     refused(table, begun, "a", match=t(7))

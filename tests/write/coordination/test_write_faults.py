@@ -40,7 +40,7 @@ def made(request, tmp_path_factory):
     return scenario, scenario.states(tmp_path_factory.mktemp("faults")), kills, failures
 
 
-def test_killed(made, tmp_path):
+def test_a_killed_write_is_done_or_not(made, tmp_path):
     scenario, states, kills, _ = made
     seen = set()
     for at, torn in evenly(kill_points(states.calls), kills):
@@ -53,7 +53,7 @@ def test_killed(made, tmp_path):
     assert seen >= ({"before", "after"} if states.before != states.after else {"after"})
 
 
-def test_failed(made, tmp_path):
+def test_a_write_of_which_one_call_fails_is_refused_or_done(made, tmp_path):
     """One call fails: the write is refused and the table as it was, or it is done."""
     scenario, states, _, failures = made
     for at, _ in evenly([(at, False) for at in range(len(states.calls))], failures):

@@ -68,7 +68,7 @@ def test_a_process_of_this_machine_that_died_is_dead_at_once(storage, tmp_path):
     assert silent_instants(storage, ["7"]) == ["7"]
 
 
-def test_options(storage):
+def test_wrong_options_of_heartbeats_are_refused(storage):
     key = "hoodie.client.heartbeat.interval_in_ms"
     with pytest.raises(InvalidOptionError, match="from 1000"):
         WriterHeartbeat.of({key: "999"}, storage, "1")

@@ -50,7 +50,7 @@ def in_thread(function):
 
 
 @pytest.mark.parametrize("kind", ["file", "process"])
-def test_one_holder(kind, storage):
+def test_a_lock_has_one_holder_at_a_time(kind, storage):
     first, second = make_lock(kind, storage), make_lock(kind, storage)
     assert first.try_acquire()
     assert not in_thread(second.try_acquire)

@@ -17,7 +17,7 @@ def test_every_read_is_what_some_commits_add_up_to(version: int, kind: str, tmp_
     assert {read.listing for log in logs for read in log.reads} == {"metadata", "folders"}
 
 
-def test_the_model() -> None:
+def test_the_model_replays_commits() -> None:
     commits = [
         Commit("1", "3", "upsert", {"a-0": ("c0", 1), "a-1": ("c1", 1)}),
         Commit("2", "4", "insert_overwrite", {"a-4": ("c0", 2)}),

@@ -62,7 +62,7 @@ def test_merge_on_read_keeps_what_its_rows_need(version: int, tmp_path: Path) ->
     assert rows(path) == before
 
 
-def test_file_versions(version: int, tmp_path: Path) -> None:
+def test_cleaning_keeps_the_latest_file_versions(version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_cow_nonpart", tmp_path)
     client = MetaClient.load(path)
     everything = plan_clean(client, CleanPolicy(BY_VERSIONS, versions=100))
@@ -75,7 +75,7 @@ def test_file_versions(version: int, tmp_path: Path) -> None:
     assert kept.earliest_retained is None
 
 
-def test_hours(version: int, tmp_path: Path) -> None:
+def test_cleaning_keeps_the_latest_hours(version: int, tmp_path: Path) -> None:
     client = MetaClient.load(copy_of(f"v{version}_cow_nonpart", tmp_path))
     writes = client.timeline.write_instants()
     from hudi_hive.timeline.instants import instant_to_millis

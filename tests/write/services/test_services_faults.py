@@ -54,7 +54,9 @@ def run(path: Path, service: str) -> None:
         [(service, version) for service in SERVICES for version in (6, 8)],
     ),
 )
-def test_deaths(service: str, version: int, thorough: bool, tmp_path: Path) -> None:
+def test_a_killed_service_is_finished_or_rolled_back(
+    service: str, version: int, thorough: bool, tmp_path: Path
+) -> None:
     act, case = partial(run, service=service), f"v{version}_{SERVICES[service][0]}"
     whole = copy_of(case, tmp_path / "whole")
     before = all_rows(whole)

@@ -87,7 +87,7 @@ class Table:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_stay(name: str, tmp_path: Path) -> None:
+def test_services_leave_all_rows(name: str, tmp_path: Path) -> None:
     table = Table(name, tmp_path)
     table.service(rollback.rollback_failed_writes)
     if MetaClient.load(table.path).config.is_merge_on_read:

@@ -189,7 +189,7 @@ def tried(service: Callable[[], object], *, harmless: bool) -> None:
 
 
 @pytest.mark.parametrize("what", PLACES)
-def test_clean_plans(place: Path, what: str) -> None:
+def test_plans_of_cleans_delete_nothing_outside(place: Path, what: str) -> None:
     partition, name = named(place, what)
     files = pa.table([[partition, "a"], [name, BASE]], schema=CLEAN_FILES_SCHEMA)
     plan = CleanerPlan(bare(CLEAN), "KEEP_LATEST_COMMITS", None, None, files, (), {})
@@ -212,7 +212,7 @@ def test_partitions_that_a_clean_is_to_drop(place: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize(("what", "blocks"), [*((what, False) for what in PLACES), ("link", True), ("sibling", True)])
-def test_rollback_plans(place: Path, what: str, blocks: bool) -> None:
+def test_plans_of_rollbacks_delete_nothing_outside(place: Path, what: str, blocks: bool) -> None:
     partition, name = named(place, what)
     requests = (
         RollbackRequest("a", None, None, (BASE,), {}),
@@ -241,7 +241,7 @@ def test_times_of_plans_are_digits(place: Path, time: str, action: str) -> None:
 
 
 @pytest.mark.parametrize(("what", "file_id"), [*((what, "f1") for what in PLACES), ("link", "../../outside/f1")])
-def test_compaction_plans(place: Path, what: str, file_id: str) -> None:
+def test_plans_of_compactions_touch_nothing_outside(place: Path, what: str, file_id: str) -> None:
     partition, name = named(place, what)
     row = {
         "partition": partition,
@@ -258,7 +258,7 @@ def test_compaction_plans(place: Path, what: str, file_id: str) -> None:
 
 
 @pytest.mark.parametrize("what", PLACES)
-def test_clustering_plans(place: Path, what: str) -> None:
+def test_plans_of_clusterings_touch_nothing_outside(place: Path, what: str) -> None:
     partition, name = named(place, what)
     row = {"group": 0, "partition": partition, "file_id": "f1", "base_file": name, "log_files": []}
     plan = ClusteringPlan(
@@ -274,7 +274,7 @@ def test_clustering_plans(place: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "kind"), [*((what, "server") for what in PLACES), ("link", "direct"), ("properties", "direct")]
 )
-def test_markers(place: Path, what: str, kind: str) -> None:
+def test_markers_delete_nothing_outside(place: Path, what: str, kind: str) -> None:
     """Of a write that died, and of one that goes on: markers neither delete what is not theirs nor block a rollback."""
     partition, name = named(place, what)
     client = MetaClient.load(place / "table")

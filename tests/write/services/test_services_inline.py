@@ -48,7 +48,7 @@ def test_cleans_run_by_themselves(version: int, tmp_path: Path) -> None:
     assert run_inline_services(context_of(path, **retained)).cleaned is None
 
 
-def test_plans_alone(version: int, tmp_path: Path) -> None:
+def test_inline_services_may_only_plan(version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_mor_event_time", tmp_path)
     options = {"hoodie.compact.schedule.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
     report = run_inline_services(context_of(path, **OFF, **options))
@@ -72,7 +72,7 @@ def run(*words: str) -> dict[str, object] | list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("number", [6, 8])
-def test_commands(number: int, tmp_path: Path) -> None:
+def test_the_command_line_runs_the_services(number: int, tmp_path: Path) -> None:
     path = copy_of(f"v{number}_mor_event_time", tmp_path)
     off = ("--conf", "hoodie.metadata.enable=false")
     before = all_rows(path)
