@@ -21,20 +21,19 @@ pytestmark = [pytest.mark.jvm, pytest.mark.long]
 _LOCKS = "org.apache.hudi.client.transaction.lock."
 P = "hoodie.write.lock."
 _HOLDER = """
-import time
+import sys
 from hudi_hive.errors import LockLostError
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.locks import table_lock
 with table_lock({options!r}, Storage({uri!r}, {storage!r})) as lock:
     print("held", flush=True)
-    while True:
-        time.sleep(0.2)
-        try:
-            lock.verify()
-        except LockLostError:
-            print("LockLostError")
-            break
+    sys.stdin.readline()
+    try:
+        lock.verify()
+    except LockLostError:
+        print("LockLostError")
 """
+"""Takes the lock, and verifies it when a line comes."""
 AT_ONCE = {P + "client.num_retries": "1", P + "client.wait_time_ms_between_retry": "50"}
 
 
@@ -79,14 +78,15 @@ def test_a_paused_holder_of_the_storage_lock_is_overtaken_by_hudi(s3: S3Server) 
     storage = Storage(s3.folder("s3a"), s3.options())
     provider = _LOCKS + "StorageBasedLockProvider"
     times = {P + "storage.validity.timeout.secs": "10", P + "storage.renew.interval.secs": "1"}
-    given = {"hoodie.base.path": storage.uri(), WAIT_MS: "60000"}
+    given = {"hoodie.base.path": storage.uri(), WAIT_MS: "300000"}
     script = _HOLDER.format(uri=storage.uri(), options={P + "provider": provider, **times}, storage=s3.options())
     with LockPeer(provider, given, endpoint=s3.endpoint) as peer:
-        holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         holder.send_signal(signal.SIGSTOP)
         assert peer.lock()  # waits for the lease's end
         peer.unlock()
         holder.send_signal(signal.SIGCONT)
-        assert holder.stdout.read() == "LockLostError\n"
-        holder.wait()
+        assert holder.communicate("verify\n") == ("LockLostError\n", None)

@@ -100,7 +100,7 @@ class GlueServer:
 
     def wait_for(self, operation: str, number: int) -> None:
         """Hold requests of an operation until so many are under way at once."""
-        self._gate[operation] = threading.Barrier(number, timeout=60)
+        self._gate[operation] = threading.Barrier(number, timeout=300)
 
     def stop_waiting(self) -> None:
         """Hold no requests any more."""
