@@ -79,6 +79,30 @@ def without(tmp_path_factory):
     return get
 
 
+def _harmless(option, face):
+    """An option that changes nothing: its own case, or what is done at the face with the first value that it takes."""
+    value = next(sample for sample in SAMPLES if _parses(option, sample))
+    scenario, beside = ANY[face]
+    return CASES.get((option.name, face), Case(option, face, scenario, value, beside))
+
+
+@pytest.fixture(scope="module")
+def with_all_harmless(tmp_path_factory):
+    """What is seen with all options at once that are to change nothing of a scenario."""
+    results = {}
+
+    def get(case):
+        key = (case.face, case.scenario, tuple(sorted(case.beside.items())))
+        if key not in results:
+            alike = [_harmless(option, case.face) for option in outcomes(case.face)[Outcome.HARMLESS]]
+            alike = [one for one in alike if (one.scenario, one.beside) == (case.scenario, case.beside)]
+            options = {**case.beside, **{one.name: one.value for one in alike}}
+            results[key] = seen(case.scenario, tmp_path_factory.mktemp("harmless") / "t", options)
+        return results[key]
+
+    return get
+
+
 @_of(Outcome.HONOURED)
 def test_an_option_that_is_honoured_changes_a_result(option, face, tmp_path, without):
     assert (option.name, face) in CASES, f"{option} has no case"
@@ -89,14 +113,22 @@ def test_an_option_that_is_honoured_changes_a_result(option, face, tmp_path, wit
 
 
 @_of(Outcome.HARMLESS)
-def test_an_option_that_is_harmless_has_a_reason_and_changes_nothing(option, face, tmp_path, without):
+def test_an_option_that_is_harmless_has_a_reason_and_changes_nothing(
+    option, face, tmp_path, without, with_all_harmless, thorough
+):
     assert len(option.harmless[face].split()) > 5, "the reason must say why nothing follows the option"
-    value = next(sample for sample in SAMPLES if _parses(option, sample))
-    scenario, beside = ANY[face]
-    case = CASES.get((option.name, face), Case(option, face, scenario, value, beside))
+    case = _harmless(option, face)
     before = without(case)
     assert not isinstance(before, Failure), before
-    assert case.with_option(tmp_path / "t") == before
+    if thorough or with_all_harmless(case) != before:  # alone, it says which of them it is
+        assert case.with_option(tmp_path / "t") == before
+
+
+@pytest.mark.parametrize("face", list(Face), ids=str)
+def test_options_that_are_harmless_change_nothing_together(face, without, with_all_harmless):
+    for option in outcomes(face)[Outcome.HARMLESS]:
+        case = _harmless(option, face)
+        assert with_all_harmless(case) == without(case)
 
 
 def _parses(option, text):

@@ -15,6 +15,7 @@ from hudi_hive.options import Face, Option, storage, sync
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from tests.support.glue.glue_server import GlueServer
 from tests.support.options.cases import Case, Scenario
+from tests.support.options.made_tables import made_once
 from tests.support.options.write_cases import LEAN, make, put, rows
 
 
@@ -26,23 +27,28 @@ def _in_glue(server: GlueServer, folder: Path) -> Any:
     return shown, dict(server.counts), dict(server.archived)
 
 
+@made_once
+def _make_table(path: Path) -> None:
+    make(path, database="default")
+    put(path, LEAN, rows(0, 4))
+
+
 def synced(folder: Path, options: Mapping[str, str]) -> Any:
     """A table is made and synced; written to and synced again."""
     path = folder / "t"
-    make(path, database="default")
+    _make_table(path)
     with GlueServer() as server:
         made = {name: text.format(table=path, glue=server.url) for name, text in options.items()}
-        for row in (0, 20):
-            put(path, LEAN, rows(row, 4))
-            HiveSyncTool(HiveSyncConfig.from_options(made)).sync()
+        HiveSyncTool(HiveSyncConfig.from_options(made)).sync()
+        put(path, LEAN, rows(20, 4))
+        HiveSyncTool(HiveSyncConfig.from_options(made)).sync()
         return _in_glue(server, folder)
 
 
 def with_other_keys(folder: Path, options: Mapping[str, str]) -> Any:
     """A table is synced without partitions, then with them."""
     path = folder / "t"
-    make(path, database="default")
-    put(path, LEAN, rows(0, 4))
+    _make_table(path)
     with GlueServer() as server:
         made = {name: text.format(table=path, glue=server.url) for name, text in options.items()}
         HiveSyncTool(HiveSyncConfig.from_options({**made, sync.PARTITION_FIELDS.name: ""})).sync()

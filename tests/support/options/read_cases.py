@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +16,14 @@ from hudi_hive.plan import Query, ReadOptions
 from hudi_hive.spark.source import Commits, StreamOptions
 from hudi_hive.timeline import TimelineWriter
 from tests.support.options.cases import Case, Scenario
+from tests.support.options.made_tables import new_folder
 from tests.support.options.write_cases import make, put, rows
 
 FUTURE, PAST = "20990101000000000", "20000101000000000"
 
 
 def _folder() -> Path:
-    return Path(mkdtemp(prefix="option-walk-")) / "t"
+    return new_folder() / "t"
 
 
 @cache

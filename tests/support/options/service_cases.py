@@ -26,12 +26,31 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import CleanPolicy, compaction_is_due, plan_clean
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
+from tests.support.options.made_tables import made_once
 from tests.support.options.observed import data_files, observed
-from tests.support.options.write_cases import LEAN, make, put, rows
+from tests.support.options.write_cases import LEAN, make, make_with_rows, put, rows
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 METASTORE_LOCK = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
 _UPDATES = [rows(0, 40, ts=[number] * 40) for number in range(1, 5)]
+
+
+@made_once
+def _make_with_savepoint(path: Path) -> None:
+    make_with_rows(path)
+    create_savepoint(ServiceContext(HudiTable.open(path).client))
+
+
+@made_once
+def _make_with_updates(path: Path) -> None:
+    make_with_rows(path)
+    put(path, LEAN, *_UPDATES)
+
+
+@made_once
+def _make_with_delta_commits(path: Path) -> None:
+    make(path, table_type="MERGE_ON_READ")
+    put(path, LEAN, rows(), _UPDATES[0])
 
 
 def compacted(path: Path, options: Mapping[str, str]) -> Any:
@@ -51,17 +70,14 @@ def updated(path: Path, options: Mapping[str, str]) -> Any:
 
 def saved(path: Path, options: Mapping[str, str]) -> Any:
     """Updates behind a savepoint, with an archival of all but few instants."""
-    make(path)
-    put(path, LEAN, rows())
-    create_savepoint(ServiceContext(HudiTable.open(path).client))
+    _make_with_savepoint(path)
     put(path, options, *_UPDATES)
     return observed(path)
 
 
 def late(path: Path, options: Mapping[str, str]) -> Any:
     """Whether a compaction is due half an hour after the first delta commit."""
-    make(path, table_type="MERGE_ON_READ")
-    put(path, LEAN, rows(), _UPDATES[0])
+    _make_with_delta_commits(path)
     client = HudiTable.open(path).client
     now = instant_to_millis(client.timeline.write_instants()[0].requested, client.config.timezone) + 1_800_000
     return compaction_is_due(client, WriteConfig.of(options, client.config).compaction, now_ms=now)
@@ -69,8 +85,7 @@ def late(path: Path, options: Mapping[str, str]) -> Any:
 
 def aged(path: Path, options: Mapping[str, str]) -> Any:
     """What a clean would delete an hour after the last of some updates."""
-    make(path)
-    put(path, LEAN, rows(), *_UPDATES)
+    _make_with_updates(path)
     client = HudiTable.open(path).client
     now = instant_to_millis(client.timeline.write_instants()[-1].requested, client.config.timezone) + 3_600_000
     plan = plan_clean(client, CleanPolicy.of(options), now_ms=now)
@@ -91,8 +106,7 @@ def inserted(path: Path, options: Mapping[str, str]) -> Any:
 
 def left_behind(path: Path, options: Mapping[str, str]) -> Any:
     """A write to a table where a writer of another machine has had no heartbeat for 90 seconds."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     client = HudiTable.open(path).client
     instant = "20200101000000000"
     writer = TimelineWriter(client.storage, client.config)

@@ -20,6 +20,7 @@ from hudi_hive.options import Face, Option, metastore, sync, table, write
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from tests.support.options.cases import Case, Scenario
+from tests.support.options.made_tables import made_once
 from tests.support.options.write_cases import LEAN, make, put, rows
 
 _VOLATILE = {"transient_lastDdlTime", "last_commit_time_sync", "last_commit_completion_time_sync"}
@@ -67,16 +68,23 @@ def _synced(prepare: Callable[[Path], None], change: Callable[[Path], None] | No
     return scenario
 
 
-def _copy_on_write(path: Path, options: Mapping[str, str] = LEAN) -> None:
+def _copy_on_write_table(path: Path, options: Mapping[str, str]) -> None:
     make(path, database="default")
     put(path, options, rows(0, 4), rows(20, 4, p=["a%20b"] * 4))
 
 
+@made_once
+def _copy_on_write(path: Path) -> None:
+    _copy_on_write_table(path, LEAN)
+
+
+@made_once
 def _merge_on_read(path: Path) -> None:
     make(path, table_type="MERGE_ON_READ")
     put(path, LEAN, rows(0, 20))
 
 
+@made_once
 def _with_times(path: Path) -> None:
     fields = [{"name": name, "type": ["null", "long"], "default": None, "doc": f"the {name}"} for name in ("id", "ts")]
     fields += [{"name": name, "type": ["null", "string"], "default": None} for name in ("name", "p")]
@@ -87,8 +95,9 @@ def _with_times(path: Path) -> None:
     put(path, LEAN, rows(0, 4, **columns))
 
 
+@made_once
 def _with_stray_folder(path: Path) -> None:
-    _copy_on_write(path, {})
+    _copy_on_write_table(path, {})
     (path / "stray").mkdir()
     for name in (".hoodie_partition_metadata", next((path / "a").glob("*.parquet")).name):
         shutil.copy(path / "a" / name, path / "stray" / name)
@@ -131,7 +140,7 @@ def _sql_server() -> Iterator[tuple[int, list[bytes]]]:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            connection.settimeout(5)
+            connection.settimeout(300)
             with connection:
                 data = b""
                 while data.count(b"\0hive") < 1 and (more := connection.recv(4096)):
@@ -144,7 +153,7 @@ def _sql_server() -> Iterator[tuple[int, list[bytes]]]:
         thread.start()
         yield listener.getsockname()[1], received
         socket.create_connection(listener.getsockname()).close()  # wakes a thread that nobody has called
-        thread.join(10)
+        thread.join(300)
 
 
 def logged_in(folder: Path, options: Mapping[str, str]) -> Any:

@@ -16,6 +16,7 @@ from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
+from tests.support.options.made_tables import made_once
 from tests.support.options.observed import data_files, observed
 
 LEAN = {write.METADATA_ENABLE.name: "false"}
@@ -42,6 +43,19 @@ def put(path: Path, options: Mapping[str, str], *batches: pa.Table, operation: s
         LocalWriter(HudiTable.open(path).client, given).write(batch)
 
 
+@made_once
+def make_with_rows(path: Path) -> None:
+    """A table with rows and without a metadata table."""
+    make(path)
+    put(path, LEAN, rows())
+
+
+@made_once
+def _make_with_metadata(path: Path) -> None:
+    make(path)
+    put(path, {}, rows())
+
+
 def two_batches(path: Path, options: Mapping[str, str]) -> Any:
     """Two batches with half of their keys in both, into a copy-on-write table."""
     make(path)
@@ -51,8 +65,7 @@ def two_batches(path: Path, options: Mapping[str, str]) -> Any:
 
 def index_added(path: Path, options: Mapping[str, str]) -> Any:
     """A write that adds what the metadata table did not have to a table with rows."""
-    make(path)
-    put(path, {}, rows())
+    _make_with_metadata(path)
     put(path, options, rows(20))
     return observed(path)
 
@@ -94,24 +107,21 @@ def twice_in_a_batch(path: Path, options: Mapping[str, str]) -> Any:
 
 def deleted_twice(path: Path, options: Mapping[str, str]) -> Any:
     """A delete that names each key twice."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     put(path, options, pa.concat_tables([rows(0, 10), rows(0, 10)]), operation="delete")
     return observed(path)
 
 
 def without_a_column(path: Path, options: Mapping[str, str]) -> Any:
     """A second batch that lacks a column."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     put(path, options, rows().drop_columns(["name"]))
     return observed(path)
 
 
 def partitions_deleted(path: Path, options: Mapping[str, str]) -> Any:
     """The deletion of the partitions that the options name."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     writer = LocalWriter(HudiTable.open(path).client, {**options, write.OPERATION.name: "delete_partition"})
     writer.delete_partitions(writer.config.rows.partitions_to_delete)
     return observed(path)
@@ -119,8 +129,7 @@ def partitions_deleted(path: Path, options: Mapping[str, str]) -> Any:
 
 def overwritten(path: Path, options: Mapping[str, str]) -> Any:
     """A second batch of one partition that overwrites."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     put(path, options, rows(0, 3, p=["a"] * 3), operation="insert_overwrite")
     return observed(path)
 
@@ -134,8 +143,7 @@ def moved(path: Path, options: Mapping[str, str]) -> Any:
 
 def evolved(path: Path, options: Mapping[str, str]) -> Any:
     """A write to a table whose columns have ids."""
-    make(path)
-    put(path, LEAN, rows())
+    make_with_rows(path)
     HudiTable.open(path).update_schema().rename("name", "title").commit()
     put(path, options, rows(0, 5).rename_columns(["id", "title", "p", "ts"]))
     return observed(path)
