@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hudi_hive.errors import LockTimeoutError
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.locks import table_lock
 from integration.support.hudi_peer import NOT_THERE, may_start
+from integration.support.stores.hudi_aws import JARS, RELEASE
 from integration.support.stores.lock_peer import WAIT_MS, LockPeer
 from integration.support.stores.s3 import S3Server
 from integration.support.stores.zookeeper import ZookeeperServer
@@ -19,6 +21,8 @@ from integration.support.stores.zookeeper import ZookeeperServer
 pytestmark = [pytest.mark.jvm, pytest.mark.long]
 
 _LOCKS = "org.apache.hudi.client.transaction.lock."
+AWS_LOCKS = "org.apache.hudi.aws.transaction.lock."
+LEASE_MS = 3000
 P = "hoodie.write.lock."
 _HOLDER = """
 import sys
@@ -51,6 +55,25 @@ def exclude_each_other(peer: LockPeer, storage: Storage, options: dict[str, str]
     peer.unlock()
 
 
+def dynamodb(s3: S3Server, table: str, lease_ms: int) -> dict[str, str]:
+    """Options of a lock in a table of DynamoDB."""
+    return {
+        P + "dynamodb.endpoint_url": s3.endpoint,
+        P + "dynamodb.region": "us-east-1",
+        P + "dynamodb.table": table,
+        P + "dynamodb.partition_key": "t",
+        P + "dynamodb.billing_mode": "PAY_PER_REQUEST",
+        P + "dynamodb.table_creation_timeout": "60000",
+        WAIT_MS: str(lease_ms),
+    }
+
+
+def the_item(s3: S3Server, table: str) -> dict[str, dict[str, str]]:
+    """The one lock in a table, typed values by attribute."""
+    (item,) = s3.client("dynamodb").scan(TableName=table)["Items"]
+    return dict(item)
+
+
 @pytest.fixture(autouse=True)
 def fetched() -> None:
     if not may_start(9):
@@ -72,6 +95,55 @@ def test_the_lock_in_zookeeper(kind: str, zookeeper: ZookeeperServer, s3: S3Serv
     where = {P + "zookeeper.url": zookeeper.hosts, **keys}
     with LockPeer(_LOCKS + kind, {"hoodie.base.path": storage.uri(), **where}) as peer:
         exclude_each_other(peer, storage, {P + "provider": _LOCKS + kind, **where, **AT_ONCE})
+
+
+def test_the_lock_in_dynamodb(s3: S3Server) -> None:
+    if not may_start(6):
+        pytest.skip(NOT_THERE)
+    storage, provider = Storage(s3.folder("s3a"), s3.options()), AWS_LOCKS + "DynamoDBBasedLockProvider"
+    where = dynamodb(s3, "of_both", LEASE_MS)
+    given = {**where, "hoodie.base.path": storage.uri(), "hoodie.table.name": "t"}
+    with LockPeer(provider, given, release=RELEASE, jars=JARS, environment=s3.environment()) as peer:
+        options = {P + "provider": provider, **where, **AT_ONCE}
+        assert peer.lock()  # and makes the table
+        theirs = the_item(s3, "of_both")
+        peer.unlock()
+        made = s3.client("dynamodb").describe_table(TableName="of_both")["Table"]
+        with table_lock(options, storage):
+            ours = the_item(s3, "of_both")
+        assert {name: list(value) for name, value in ours.items()} == {
+            name: list(value) for name, value in theirs.items()
+        }
+        assert (ours["key"], ours["leaseDuration"]) == (theirs["key"], theirs["leaseDuration"])
+        with table_lock(options | dynamodb(s3, "of_ours", LEASE_MS), storage):
+            own = s3.client("dynamodb").describe_table(TableName="of_ours")["Table"]
+        for what in ("KeySchema", "AttributeDefinitions"):
+            assert own[what] == made[what]
+        assert own["BillingModeSummary"]["BillingMode"] == made["BillingModeSummary"]["BillingMode"]
+        exclude_each_other(peer, storage, options)
+
+
+def test_a_paused_holder_of_the_lock_in_dynamodb_is_overtaken_by_hudi_and_hudis_by_us(s3: S3Server) -> None:
+    if not may_start(6):
+        pytest.skip(NOT_THERE)
+    storage, provider = Storage(s3.folder("s3a"), s3.options()), AWS_LOCKS + "DynamoDBBasedLockProvider"
+    where = dynamodb(s3, "of_paused", LEASE_MS)
+    given = {**where, "hoodie.base.path": storage.uri(), "hoodie.table.name": "t"}
+    options = {P + "provider": provider, **where}
+    script = _HOLDER.format(uri=storage.uri(), options=options, storage=s3.options())
+    with LockPeer(provider, given, release=RELEASE, jars=JARS, environment=s3.environment()) as peer:
+        holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+        holder.send_signal(signal.SIGSTOP)
+        assert peer.lock()  # waits for the lease's end
+        holder.send_signal(signal.SIGCONT)
+        assert holder.stdout.read() == "LockLostError\n"
+        holder.wait()
+        os.kill(peer.pid, signal.SIGSTOP)
+        with table_lock(options, storage) as lock:
+            os.kill(peer.pid, signal.SIGCONT)
+            assert not peer.lock()
+            lock.verify()
 
 
 def test_a_paused_holder_of_the_storage_lock_is_overtaken_by_hudi(s3: S3Server) -> None:
