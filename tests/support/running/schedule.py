@@ -22,6 +22,7 @@ SECONDS: Final = Path(__file__).with_name("seconds.csv")
 _TOGETHER: Final = {
     "answers to the queries of fixtures": ("tests/project/test_readme.py", "tests/read/test_fixture_queries.py"),
     "a Spark session": (
+        "integration/locks/test_zookeeper_lock.py",
         *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "statements", "write")),
         "integration/sync/test_write_sync.py",
     ),
@@ -31,6 +32,7 @@ _TOGETHER: Final = {
         "integration/write/",
     ),
     "an S3 server": (
+        "integration/locks/test_paused_writers.py",
         "integration/locks/test_store_locks.py",
         "integration/storage/test_",
         "integration/sync/test_sync_glue_moto.py",
