@@ -31,6 +31,8 @@ RUNS = (
     "integration.long.store_matrix",
     "integration.long.store_matrix --store hdfs",
     "integration.long.spark_hdfs",
+    "integration.long.spark_store_matrix",
+    "integration.long.spark_store_credentials",
     "integration.long.metadata_actions",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",

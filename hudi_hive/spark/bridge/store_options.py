@@ -83,7 +83,8 @@ def _share(context: SparkContext, options: Mapping[str, Any]) -> None:
         return
     settings = context._jsc.hadoopConfiguration()
     before = _of_hadoop(context, settings)
-    pairs = [text for name in layered(before, added).keys() - before.keys() for text in (name, added[name])]
+    merged = layered(before, added)
+    pairs = [text for name in merged.keys() - before.keys() for text in (name, str(merged[name]))]
     if pairs:
         java, helper = _jvm(context).view.java.util.ArrayList(), _helper(context)
         with unlogged():

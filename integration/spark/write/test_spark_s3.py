@@ -60,8 +60,18 @@ def test_all_of_spark_takes_the_options_of_the_session(of_session: SparkSession,
     assert s3.files(f"{path}-point")
 
 
-def test_options_of_a_session_are_gone_with_the_next_ones(of_session: SparkSession, s3: S3Server) -> None:
+def test_options_of_a_session_leave_hadoop_s_alone_and_are_gone_with_the_next_ones(
+    of_session: SparkSession, s3: S3Server
+) -> None:
     settings = of_session.sparkContext._jsc.hadoopConfiguration()
     assert settings.get("fs.s3a.secret.key") == SECRET_KEY
     enable(of_session, storage_options={})
     assert settings.get("fs.s3a.secret.key") is None
+    settings.set("fs.s3a.bucket.other.access.key", "of-other")
+    enable(of_session, storage_options={**s3.options(), "session_token": "token"})
+    assert settings.get("fs.s3a.session.token") == "token"
+    assert settings.get("fs.s3a.bucket.other.access.key") == "of-other"
+    assert settings.get("fs.s3a.bucket.other.session.token") == ""
+    enable(of_session, storage_options={})
+    assert settings.get("fs.s3a.bucket.other.session.token") is None
+    settings.unset("fs.s3a.bucket.other.access.key")
