@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import CommitOutcomeUnknownError, StoreUnreachableError
+from hudi_hive.errors import CommitOutcomeUnknownError, LockLostError, StoreUnreachableError
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination import FOLDER
+from hudi_hive.write.coordination import FOLDER, StoreLock
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.writers import LocalWriter
 from integration.storage.shared.upserts import NO_METADATA, behind, merged, rows, values
 from integration.support.stores.proxy import Decide, Fault, Request, StoreProxy, nth_fault
 from integration.support.stores.s3 import S3Server
+from tests.support.running.long import long_case, with_long_cases
 
 IMPATIENT = {"request_timeout": "1"}
 LATE = Fault.ANSWER_LATE
@@ -83,7 +84,7 @@ def unanswered(s3: S3Server, s3_proxy: StoreProxy, path: str, decide: Decide) ->
     return raised.value.instant
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", with_long_cases(("data file", "lock", "completion"), STEPS))
 def test_an_answer_that_comes_too_late(s3: S3Server, s3_proxy: StoreProxy, path: str, step: str) -> None:
     table = HudiTable.open(path, {**s3.options(s3_proxy.port), **IMPATIENT})
     with s3_proxy.breaking(nth_fault(1, LATE, STEPS[step])) as recording:
@@ -103,6 +104,7 @@ def test_a_completion_behind_its_rollback(s3: S3Server, s3_proxy: StoreProxy, pa
     check_clean(s3, path, merged(0, 1))
 
 
+@pytest.mark.long
 def test_a_completion_behind_a_restore(s3: S3Server, s3_proxy: StoreProxy, path: str) -> None:
     savepoint = HudiTable.open(path, s3.options()).savepoint(options=NO_METADATA).result.instant.requested
     unanswered(s3, s3_proxy, path, behind(is_completion, Fault.HELD, Fault.RESET))
@@ -189,7 +191,46 @@ def test_a_writer_that_was_excluded_says_so(s3: S3Server, path: str) -> None:
     check_clean(s3, path, merged(0, 1))
 
 
-@pytest.mark.parametrize("is_done", [True, False])
+def locks(s3: S3Server, s3_proxy: StoreProxy) -> tuple[StoreLock, StoreLock, StoreLock]:
+    """Three locks of one table; the requests of the first can be broken."""
+    path = s3.folder()
+    options = [{**s3.options(s3_proxy.port), "retry_timeout": "0.3"}, s3.options(), s3.options()]
+    first, second, third = (StoreLock(Storage(path, one), several=True) for one in options)
+    return first, second, third
+
+
+def test_a_renewal_behind_the_loss_of_the_lock(s3: S3Server, s3_proxy: StoreProxy) -> None:
+    first, second, third = locks(s3, s3_proxy)
+    assert first.try_acquire()
+    with s3_proxy.breaking(lambda request: Fault.HELD if request.kind == "CREATE" else None):
+        assert first.renew(first.token, 1), "the next renewal may be answered"
+    first.storage.delete(first.path)
+    assert second.try_acquire()
+    assert {request.status for request in s3_proxy.let_go()} == {412}
+    second.verify()
+    with pytest.raises(LockLostError):
+        first.verify()
+    first.release()
+    assert not third.try_acquire()
+    second.release()
+
+
+def test_a_release_behind_the_next_lock(s3: S3Server, s3_proxy: StoreProxy) -> None:
+    """It takes the next holder's file away, who sees that before the step that the lock protects."""
+    first, second, third = locks(s3, s3_proxy)
+    assert first.try_acquire()
+    with s3_proxy.breaking(nth_fault(1, Fault.HELD, lambda request: request.kind.startswith("DELETE"))):
+        first.release()
+    assert second.try_acquire()
+    s3_proxy.let_go()
+    assert third.try_acquire()
+    with pytest.raises(LockLostError):
+        second.verify()
+    third.verify()
+    third.release()
+
+
+@pytest.mark.parametrize("is_done", [long_case(True), False])
 def test_a_service_whose_outcome_is_not_known(s3: S3Server, s3_proxy: StoreProxy, is_done: bool) -> None:
     path = s3.folder()
     HudiTable.create(path, name="t", table_type="MERGE_ON_READ", record_keys=["id"], storage_options=s3.options())

@@ -144,7 +144,7 @@ class LockFile:
 
     def _is_void(self, text: bytes, path: str) -> bool:
         owner = Owner.parse(text)
-        if _token_of(text) in _released or (owner is not None and owner.is_dead()):
+        if token_of(text) in _released or (owner is not None and owner.is_dead()):
             return True
         return self.age_s(text, path) > self.lease_s
 
@@ -189,7 +189,7 @@ class LockFile:
     def is_own(self, token: str) -> bool:
         """Whether the file is that of a token which this holder has had."""
         text = self._read(self.path)
-        return text is not None and _token_of(text) == token
+        return text is not None and token_of(text) == token
 
     def holder(self) -> str:
         """The holder of the lock, for messages."""
@@ -199,7 +199,8 @@ class LockFile:
         return f"{who} holds it; if that one will never let go, delete {self.storage.uri(self.path)}"
 
 
-def _token_of(text: bytes) -> str:
+def token_of(text: bytes) -> str:
+    """The token in the text of a lock file; empty if there is none."""
     try:
         return str(json.loads(text)["token"])
     except (ValueError, KeyError, TypeError):
