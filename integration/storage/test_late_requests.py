@@ -115,6 +115,7 @@ def test_a_completion_behind_a_restore(s3: S3Server, s3_proxy: StoreProxy, path:
     check_clean(s3, path, merged(0))
 
 
+@pytest.mark.long
 def test_a_preparation_behind_its_rollback(s3: S3Server, s3_proxy: StoreProxy, path: str) -> None:
     table = HudiTable.open(path, {**s3.options(s3_proxy.port), "retry_timeout": "0.3"})
     with s3_proxy.breaking(behind(is_preparation, Fault.HELD, Fault.RESET)), pytest.raises(StoreUnreachableError):
@@ -140,6 +141,7 @@ def test_a_completion_behind_the_loss_of_the_lock(s3: S3Server, s3_proxy: StoreP
     check_clean(s3, path, merged(0, 1, 2))
 
 
+@pytest.mark.long
 def test_a_completion_ahead_of_its_rollback(s3: S3Server, s3_proxy: StoreProxy, path: str) -> None:
     """What was done before anybody undid it stands, though nobody got an answer."""
     unanswered(s3, s3_proxy, path, behind(is_completion, Fault.ANSWER_LOST, Fault.RESET))
@@ -148,6 +150,7 @@ def test_a_completion_ahead_of_its_rollback(s3: S3Server, s3_proxy: StoreProxy, 
     check_clean(s3, path, merged(0, 5, 1))
 
 
+@pytest.mark.long
 def test_a_repeated_completion_behind_a_rollback(s3: S3Server, s3_proxy: StoreProxy, path: str) -> None:
     """The first of two requests for one commit comes when that has been undone."""
     table = HudiTable.open(path, s3.options(s3_proxy.port))

@@ -52,7 +52,7 @@ def check_mended(s3: S3Server, path: str) -> None:
     assert not table.client.timeline.pending()
 
 
-@pytest.mark.parametrize("matches", [is_data, is_completion, long_case(is_marker)])
+@pytest.mark.parametrize("matches", [is_completion, long_case(is_data), long_case(is_marker)])
 def test_credentials_that_expire_during_a_write(
     s3: S3Server, s3_proxy: StoreProxy, path: str, matches: Callable[[Request], bool]
 ) -> None:
@@ -66,7 +66,7 @@ def test_credentials_that_expire_during_a_write(
     check_mended(s3, path)
 
 
-@pytest.mark.parametrize("kinds", [("COPY",), long_case(("PUT",)), long_case(("CREATE", "COPY"))])
+@pytest.mark.parametrize("kinds", [("PUT",), long_case(("COPY",)), long_case(("CREATE", "COPY"))])
 def test_rights_that_are_missing_in_a_write(
     s3: S3Server, s3_proxy: StoreProxy, path: str, kinds: tuple[str, ...]
 ) -> None:

@@ -139,7 +139,8 @@ def _tear(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _run(act: Act, path: Path, at: int | None, torn: bool) -> None:
+def _run(act: Act, path: Path, at: int | None, torn: bool, environment: dict[str, str]) -> None:
+    os.environ |= environment  # the fork server may be older than a store's keys
     with watched(Calls(at, _tear if torn else _die)):
         act(path)
     os._exit(0)
@@ -159,7 +160,8 @@ def killed(act: Act, path: Path, at: int, *, torn: bool = False) -> bool:
     Returns:
         Whether it was killed; false if it came to its end before.
     """
-    process = _server().Process(target=_run, args=(act, path, at, torn))
+    environment = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    process = _server().Process(target=_run, args=(act, path, at, torn, environment))
     process.start()
     process.join()
     if process.exitcode not in (0, -signal.SIGKILL):
