@@ -131,6 +131,20 @@ def _decimal(name: str, text: str) -> float:
     return number
 
 
+def _positive_decimal(name: str, text: str) -> float:
+    number = _decimal(name, text)
+    if number <= 0:
+        raise InvalidOptionError(f"option {name}={text!r} must be greater than 0", remedy=_REMEDY)
+    return number
+
+
+def _decimal_from_zero(name: str, text: str) -> float:
+    number = _decimal(name, text)
+    if number < 0:
+        raise InvalidOptionError(f"option {name}={text!r} must not be negative", remedy=_REMEDY)
+    return number
+
+
 def _fraction(name: str, text: str) -> float:
     number = _decimal(name, text)
     if not 0 <= number <= 1:
@@ -179,6 +193,8 @@ integer: Final = Parser(_whole("a whole number", None), "a whole number")
 whole: Final = Parser(_whole("a whole number, zero or more", 0), "a whole number, zero or more")
 positive: Final = Parser(_whole("a whole number above zero", 1), "a whole number above zero")
 decimal: Final = Parser(_decimal, "a number")
+positive_decimal: Final = Parser(_positive_decimal, "a number above zero")
+decimal_from_zero: Final = Parser(_decimal_from_zero, "a number, zero or more")
 fraction: Final = Parser(_fraction, "a number from 0 to 1")
 byte_size: Final = Parser(_size, "a number of bytes, with k, m, g, t, p or e behind it if need be")
 positive_size: Final = Parser(_positive_size, "a number of bytes above zero, with k, m, g, t, p or e behind it")

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import Parser, boolean, choice, decimal, mapped, optional_text
+from hudi_hive.options.parsers import (
+    Parser,
+    boolean,
+    choice,
+    decimal_from_zero,
+    mapped,
+    optional_text,
+    positive_decimal,
+)
 
 
 def _aws(name: str, default: Any, summary: str, *aliases: str) -> Option[Any]:  # noqa: ANN401
@@ -42,13 +50,13 @@ SCHEME: Final = _storage(
     "scheme", choice("http", "https"), None, "How an endpoint is spoken to that is only a host and port."
 )
 CONNECT_TIMEOUT: Final = _storage(
-    "connect_timeout", decimal, 10.0, "Seconds in which a connection is to be made.", "connect_timeout_s"
+    "connect_timeout", positive_decimal, 10.0, "Seconds in which a connection is to be made.", "connect_timeout_s"
 )
 REQUEST_TIMEOUT: Final = _storage(
-    "request_timeout", decimal, 30.0, "Seconds in which one request is to be answered.", "request_timeout_s"
+    "request_timeout", positive_decimal, 30.0, "Seconds in which one request is to be answered.", "request_timeout_s"
 )
 RETRY_TIMEOUT: Final = _storage(
-    "retry_timeout", decimal, 60.0, "Seconds in which a request that fails is tried again.", "retry_timeout_s"
+    "retry_timeout", decimal_from_zero, 60.0, "Seconds in which a request that fails is tried again.", "retry_timeout_s"
 )
 PROXY: Final = _storage("proxy_url", optional_text, None, "URL of an HTTP proxy.", "proxy_options", "proxy")
 

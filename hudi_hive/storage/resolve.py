@@ -21,6 +21,7 @@ from hudi_hive.storage.stores import (
     hdfs_store,
     layered,
     object_store,
+    storage_options,
 )
 
 _CONTAINERS = frozenset({"az", "abfs", "abfss", "wasb", "wasbs"})
@@ -87,7 +88,11 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
     scheme, separator, _ = text.partition(":")
-    if not separator or "/" in scheme or len(scheme) < 2:
+    is_plain = not separator or "/" in scheme or len(scheme) < 2
+    by_fsspec = _is_by_fsspec(options)
+    if not by_fsspec and (is_plain or scheme.lower() in ("file", "local")):
+        storage_options(options)  # a mistyped one must not go unnoticed
+    if is_plain:
         return ResolvedPath("file:", None, os.path.abspath(text).rstrip("/") or "/", "")
     scheme = scheme.lower()
     if scheme in ("file", "local"):
@@ -100,7 +105,6 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
                 )
             path = unquote(path)
         return ResolvedPath("file:", None, os.path.abspath(path).rstrip("/") or "/", "")
-    by_fsspec = _is_by_fsspec(options)
     options = {
         name: value for name, value in options.items() if name not in (names.FOLLOW_LINKS.name, names.USE_FSSPEC.name)
     }

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 from pathlib import Path
 
 import pytest
 
-from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, StorageError, UnsafePathError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    PathExistsError,
+    PathNotFoundError,
+    StorageError,
+    StoreUnreachableError,
+    UnsafePathError,
+)
 from hudi_hive.storage import LISTING_SCHEMA, Storage, local_files
+
+KEYS = {"access_key": "k", "secret_key": "s", "region": "r"}
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -180,3 +190,47 @@ def test_hadoop_checksums_of_a_file_go_with_it(tmp_path):
         assert not checksum.exists()
     storage.delete("nowhere/f")
     storage.delete("a/f/below")
+
+
+def test_a_mistyped_option_of_a_local_table_is_refused(tmp_path):
+    with pytest.raises(InvalidOptionError, match="did you mean follow_links"):
+        Storage(tmp_path, {"folow_links": "true"})
+    with pytest.raises(InvalidOptionError, match="did you mean access_key"):
+        Storage(tmp_path.as_uri(), {"acess_key": "k"})
+    Storage(tmp_path, {"access_key": "k", "secret_key": "s", "fs.s3a.endpoint": "e", "dfs.replication": 1})
+
+
+@pytest.mark.parametrize("uri", ["file://tmp/t", "file://host/", "s3://b/a/../t", "s3a://b/./t", "hdfs://h:1/a/.."])
+def test_uris_that_are_somewhere_else_than_they_look(uri):
+    with pytest.raises(InvalidOptionError):
+        Storage(uri, {"region": "r"} if uri.startswith("s3") else None)
+
+
+def test_doubled_slashes_of_a_uri_are_one():
+    assert Storage("s3://b//a///t//", {"region": "r"}).uri("x") == "s3://b/a/t/x"
+
+
+def _in_child(storage: Storage, answers) -> None:
+    for call in (lambda: storage.exists("x"), lambda: Storage("s3://b/other", storage.storage_options)):
+        try:
+            answers.put(str(call()))
+        except StorageError as error:
+            answers.put(str(error))
+
+
+def test_a_forked_process_is_told_to_be_spawned():
+    storage = Storage("s3://b/t", {"endpoint": "http://127.0.0.1:1", "retry_timeout": 0, **KEYS})
+    with pytest.raises(StoreUnreachableError, match="Connection refused"):
+        storage.exists("x")
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=_in_child, args=(storage, answers))
+    child.start()
+    assert ["spawn" in answers.get() for _ in range(2)] == [True, True]
+    child.join()
+
+
+def test_a_name_node_without_a_port_has_hadoops():
+    assert Storage("hdfs://localhost/t").uri("x") == "hdfs://localhost/t/x"
+    with pytest.raises(StorageError, match=r"fs\.defaultFS"):
+        Storage("hdfs:///t")

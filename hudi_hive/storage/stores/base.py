@@ -9,6 +9,8 @@ from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from hudi_hive.errors import StorageError
+
 LISTING_SCHEMA: Final = pa.schema(
     [("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64()), ("is_dir", pa.bool_())]
 )
@@ -41,6 +43,15 @@ class PathStatus:
 
 MISSING: Final = PathStatus(PathKind.MISSING)
 """The status of a path that names nothing."""
+
+
+def forked(path: str) -> StorageError:
+    """The error of a store's client that a process has from the one it was forked from."""
+    return StorageError(
+        "this process was forked from one that has used the store, whose connections stayed there",
+        path=path,
+        remedy='start processes by multiprocessing.get_context("spawn") or "forkserver"',
+    )
 
 
 @dataclass(frozen=True, slots=True)

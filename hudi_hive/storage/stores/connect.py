@@ -10,11 +10,15 @@ import os
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError, StoreCredentialsError
+from hudi_hive.errors import InvalidOptionError, StorageError
 from hudi_hive.options import as_texts, storage
 from hudi_hive.redaction import redact, secret_values
+from hudi_hive.storage.stores.aws_credentials import aws_credentials
+from hudi_hive.storage.stores.base import forked
 from hudi_hive.storage.stores.settings import (
     AZURE,
     GCS,
@@ -44,13 +48,11 @@ OBJECT_SCHEMES: Final[Mapping[str, str]] = {
 
 _UPLOAD_RETRIES: Final = 30
 _PUBLIC_CLOUD: Final = "blob.core.windows.net"
-_LIFE_OF_KEYS: Final = timedelta(minutes=10)
-"""How long keys of a profile are used before the profile is asked again: botocore renews those that are to expire in
-less than ten to fifteen minutes, and the client asks five minutes before the end."""
-
 _object_stores: Final[dict[tuple[object, ...], ObjectStore]] = {}
 _hdfs_stores: Final[dict[tuple[object, ...], HdfsStore]] = {}
 _guard: Final = threading.Lock()
+_process: int | None = None
+"""The process that made the first client."""
 
 
 def object_store(kind: str, bucket: str, account: str, prefix: str, options: Mapping[str, Any]) -> ObjectStore:
@@ -67,6 +69,7 @@ def object_store(kind: str, bucket: str, account: str, prefix: str, options: Map
         InvalidOptionError: options that are unknown or do not fit.
         MissingDependencyError: a profile or role is asked for without boto3.
     """
+    _refuse_forked(prefix + bucket)
     texts = options_of_store(kind, bucket, account, options)
     identity = (kind, bucket, account, prefix, tuple(sorted(texts.items())), _environment(kind), os.getpid())
     with _guard:
@@ -89,6 +92,18 @@ def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
         if store is None:
             store = _hdfs_stores[identity] = HdfsStore(url, configuration, storage.RETRY_TIMEOUT.of(own))
     return store
+
+
+def _refuse_forked(path: str) -> None:
+    """Refuse a client in a process whose parent has one: the threads that send requests stayed there.
+
+    Raises:
+        StorageError: the process was forked from such a one.
+    """
+    global _process
+    _process = _process or os.getpid()
+    if _process != os.getpid():
+        raise forked(path)
 
 
 def _environment(kind: str) -> tuple[tuple[str, str], ...]:
@@ -136,9 +151,19 @@ def _endpoint(options: Mapping[str, str], *variables: str) -> str | None:
     text: str | None = storage.ENDPOINT.of(options)
     if text is None:
         text = next((os.environ[name] for name in variables if os.environ.get(name)), None)
-    if text is None or "://" in text:
-        return text
-    return f"{storage.SCHEME.of(options) or 'https'}://{text}"
+    if text is None:
+        return None
+    url = text if "://" in text else f"{storage.SCHEME.of(options) or 'https'}://{text}"
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise InvalidOptionError(
+            f"the endpoint {redact(text)!r} is no address of a server", remedy="write http://host:port or https://host"
+        )
+    return url
 
 
 def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str | None]:
@@ -154,13 +179,16 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
         raise InvalidOptionError(
             "only one of access_key and secret_key is given", remedy="give both, or none and a profile or role"
         )
+    if key is None and storage.SESSION_TOKEN.of(options) is not None:
+        raise InvalidOptionError("session_token is given without its keys", remedy="give access_key and secret_key too")
     profile, role = storage.PROFILE.of(options), storage.ROLE_ARN.of(options)
+    if storage.ANONYMOUS.of(options) and not (key is None and profile is None and role is None):
+        raise InvalidOptionError("anonymous is given beside keys, a profile or a role", remedy="leave out one of them")
     if storage.ANONYMOUS.of(options):
         config["skip_signature"] = True
     elif role is not None or profile is not None or (key is None and _has_profile()):
-        if (provider := _boto3_provider(options, profile, role, region)) is not None:
-            config["credential_provider"] = provider
-            config["region"] = region or provider.config.get("region")
+        if (provider := aws_credentials(options, region)) is not None:
+            config |= {"credential_provider": provider, "region": provider.region}
     elif key is not None:
         config |= {"access_key_id": key, "secret_access_key": secret}
         if token := storage.SESSION_TOKEN.of(options):
@@ -192,49 +220,15 @@ def _encryption(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _has_profile() -> bool:
-    """Whether AWS's files of credentials are to be asked: no keys in the environment, and a profile or a file."""
+    """Whether boto3 is to be asked: no keys in the environment, and a profile, a file of profiles or a web identity."""
     if os.environ.get("AWS_ACCESS_KEY_ID"):
         return False
     if os.environ.get("AWS_PROFILE"):
         return True
+    if os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
+        return find_spec("botocore") is not None  # without it obstore asks by itself
     names = (("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"), ("AWS_CONFIG_FILE", "~/.aws/config"))
     return any(os.path.isfile(os.path.expanduser(os.environ.get(variable, path))) for variable, path in names)
-
-
-def _boto3_provider(options: Mapping[str, str], profile: str | None, role: str | None, region: str | None) -> Any:  # noqa: ANN401
-    try:
-        import boto3
-        import botocore.exceptions
-        from obstore.auth.boto3 import Boto3CredentialProvider, StsCredentialProvider
-    except ImportError as error:
-        raise MissingDependencyError(
-            "AWS profiles and roles need boto3", remedy="pip install 'hudi_hive[aws]'"
-        ) from error
-    try:
-        session = boto3.Session(
-            aws_access_key_id=storage.ACCESS_KEY.of(options),
-            aws_secret_access_key=storage.SECRET_KEY.of(options),
-            aws_session_token=storage.SESSION_TOKEN.of(options),
-            profile_name=profile,
-            region_name=region,
-        )
-        if session.get_credentials() is None:
-            if role is None and profile is None:
-                return None
-            raise StoreCredentialsError(
-                f"there are no AWS credentials for the {'profile' if role is None else 'role'}",
-                remedy="give access_key and secret_key, or a profile that has them",
-            )
-    except botocore.exceptions.BotoCoreError as error:
-        raise StoreCredentialsError(
-            f"AWS credentials cannot be had: {error}", remedy="mend the profile, or give access_key and secret_key"
-        ) from None
-    if role is None:
-        return Boto3CredentialProvider(session, ttl=_LIFE_OF_KEYS)
-    arguments = {"RoleArn": role, "RoleSessionName": storage.ROLE_SESSION.of(options)}
-    if external := storage.EXTERNAL_ID.of(options):
-        arguments["ExternalId"] = external
-    return StsCredentialProvider(session, **arguments)
 
 
 def _gcs(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import MissingDependencyError, StorageError, StoreAccessDeniedError, StoreUnreachableError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus, forked
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = "dfs.client.failover.max.attempts"
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 15.0
+_NO_SERVICE: Final = "No NameNode hosts found"
+_HOST_ALONE: Final = re.compile(r"hdfs://[^/:]+")
+_PORT: Final = 8020
+"""Hadoop's port of a name node that is named without one."""
 
 
 class HdfsStore:
@@ -46,12 +52,21 @@ class HdfsStore:
                 "HDFS needs hdfs-native", path=url, remedy="pip install 'hudi_hive[hdfs]'"
             ) from error
         self._url = url
+        self._process = os.getpid()
+        merged = {_ATTEMPTS: _attempts(retry_timeout_s), **configuration}
         with self._mapped(""):
-            self._client: Client = Client(url, config={_ATTEMPTS: _attempts(retry_timeout_s), **configuration})
+            try:
+                self._client: Client = Client(url, config=merged)
+            except (RuntimeError, ValueError) as error:
+                if _NO_SERVICE not in str(error) or not _HOST_ALONE.fullmatch(url):
+                    raise
+                self._client = Client(f"{url}:{_PORT}", config=merged)  # it is no service: a host, as for Hadoop
 
     @contextmanager
     def _mapped(self, path: str) -> Iterator[None]:
         """Turn the client's errors, which have traces of Java in them, into ours."""
+        if self._process != os.getpid():
+            raise forked(f"{self._url}{path}")
         try:
             yield
         except (FileNotFoundError, FileExistsError, NotADirectoryError):

@@ -6,6 +6,7 @@ put whose answer was lost is then known as our own by a token among the object's
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import StorageError, StoreUnreachableError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileVersion, PathKind, PathStatus
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileVersion, PathKind, PathStatus, forked
 from hudi_hive.storage.stores.object_faults import PASSING, error_code, http_status, store_error
 from hudi_hive.storage.stores.object_listing import OBJECTS, file_entries, named_objects, without_markers
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, UploadFile
@@ -96,6 +97,7 @@ class ObjectStore:
     ) -> None:
         self.creates_atomically = True
         self._is_tested = self._is_tested_for_versions = is_tested
+        self._process = os.getpid()
         self._client = client
         self._patient_client = patient_client
         self._bucket = bucket
@@ -129,6 +131,8 @@ class ObjectStore:
                     remedy="leave out control characters, empty parts, and parts that are . or ..",
                 ) from None
 
+        if self._process != os.getpid():
+            raise forked(f"{self._prefix}{path}")
         return self._retry.run(mapped)
 
     # -- listing -------------------------------------------------------------------------------------------------
