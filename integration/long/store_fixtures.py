@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,16 @@ from tests.support.fixture_tables import (
 def upload(source: Path, uri: str, options: Mapping[str, str]) -> None:
     """Copy the files of a local table to a URI."""
     storage = Storage(uri, options)
-    for path in sorted(source.rglob("*")):
-        if path.is_file() and not (path.name.startswith(".") and path.name.endswith(".crc")):
-            storage.write_bytes(path.relative_to(source).as_posix(), path.read_bytes())
+
+    def copy(path: Path) -> None:
+        storage.write_bytes(path.relative_to(source).as_posix(), path.read_bytes())
+
+    checksums = re.compile(r"\..*\.crc")
+    paths = [path for path in source.rglob("*") if path.is_file() and not checksums.fullmatch(path.name)]
+    with ThreadPoolExecutor(16) as threads:  # a file costs HDFS half a second of waiting
+        list(
+            threads.map(lambda path: storage.write_bytes(path.relative_to(source).as_posix(), path.read_bytes()), paths)
+        )
 
 
 def run(name: str, uri: str, options: Mapping[str, str]) -> dict[str, str | None]:
