@@ -132,7 +132,7 @@ class ObjectStore:
                 ) from None
 
         if self._process != os.getpid():
-            raise forked(f"{self._prefix}{path}")
+            raise forked(self._uri(path))
         return self._retry.run(mapped)
 
     # -- listing -------------------------------------------------------------------------------------------------
