@@ -6,8 +6,8 @@ import os
 import posixpath
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +22,7 @@ from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
 from hudi_hive.storage.small_files import SmallFiles
 from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
-
-_STATS: Final = 32
-"""Paths of a remote store whose status is asked at the same time."""
+from hudi_hive.storage.together import run_together
 
 
 class Storage:
@@ -245,10 +243,7 @@ class Storage:
 
     def statuses(self, paths: Sequence[str]) -> Sequence[PathStatus]:
         """What each of some paths names; a remote store is asked for several at the same time."""
-        if self._store is None or len(paths) < 2:
-            return [self.status(path) for path in paths]
-        with ThreadPoolExecutor(min(_STATS, len(paths)), thread_name_prefix="status") as threads:
-            return list(threads.map(self.status, paths))
+        return run_together(self, [partial(self.status, path) for path in paths])
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -439,12 +434,13 @@ class Storage:
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete some files with as few requests as a store allows; that one is not there is not said."""
-        self.counters.add("deletes")
-        with mapped_errors(self.uri(paths[0] if paths else "")):
-            if self._store is not None:
+        if self._store is None:
+            for path in paths:
+                self.delete(path)
+        elif paths:
+            self.counters.add("deletes")
+            with mapped_errors(self.uri(paths[0])):
                 self._store.delete_files([self.full_path(path) for path in paths])
-        for path in paths if self._store is None else ():
-            self.delete(path)
 
     def move(self, path: str, target: Storage, target_path: str) -> None:
         """Move a file to a place of the same store where there is none.

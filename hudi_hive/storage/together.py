@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
-
-from hudi_hive.storage.storage import Storage
+from typing import Final, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
 _THREADS: Final = 32
 
 
-def run_together(storage: Storage, calls: Sequence[Callable[[], _T]]) -> list[_T]:
+class Place(Protocol):
+    """The interface of what calls wait for; ``Storage`` implements it."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on the local disk."""
+
+
+def run_together(storage: Place, calls: Sequence[Callable[[], _T]]) -> list[_T]:
     """Call functions that each wait for a remote store at the same time; one after the other for a local disk.
 
     Args:

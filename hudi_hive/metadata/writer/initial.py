@@ -113,10 +113,16 @@ def record_index_groups(count: int, options: Mapping[str, str]) -> int:
 
 
 def listed_files(client: MetaClient, executor: MetadataTaskRunner | None) -> tuple[list[str], pa.Table]:
-    """List the partitions and their committed files (``FILES_SCHEMA``)."""
+    """List the partitions and their committed files (``FILES_SCHEMA``), once for each client."""
+    return client.memoize("committed_files", lambda: _listed_files(client, executor))
+
+
+def _listed_files(client: MetaClient, executor: MetadataTaskRunner | None) -> tuple[list[str], pa.Table]:
     if not client.config.is_partitioned:
         return [""], committed_files(client, list_folders(client.storage, [""]).select(FILES_SCHEMA.names))
-    partitions, files = walk(client.storage, [""], executor.map if executor is not None else None)
+    # Where folders are only beginnings of names a whole table is listed in pages, which tasks would ask for again.
+    run = executor.map if executor is not None and client.storage.has_folders else None
+    partitions, files = walk(client.storage, [""], run)
     return partitions, committed_files(client, files.select(FILES_SCHEMA.names))
 
 
@@ -179,7 +185,7 @@ def _stats_records(
         for task in _tasks(client, view.file_slices() if whole else view.latest_file_slices(), column_names)
         if task.base_file is not None
     ]
-    tables = [RANGES_SCHEMA.empty_table(), *_run(executor, _ranges_of, tasks)]
+    tables = [RANGES_SCHEMA.empty_table(), *_ranges(client, executor, tasks)]
     bases = pa.table(
         [
             [task.partition for task in tasks],
@@ -195,6 +201,15 @@ def _stats_records(
     if tasks and not (stats.complete and data_files(files).num_rows == len(tasks)):
         return None
     return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
+
+
+def _ranges(client: MetaClient, executor: MetadataTaskRunner | None, tasks: Sequence[_FileTask]) -> list[pa.Table]:
+    """Ranges of base files; both partitions of statistics need them, and a file is read once for each client."""
+    read: dict[tuple[str, str | None, tuple[str, ...]], pa.Table] = client.memoize("base_file_ranges", dict)
+    names = [(task.partition, task.base_file, task.columns) for task in tasks]
+    fresh = {name: task for name, task in zip(names, tasks, strict=True) if name not in read}
+    read.update(zip(fresh, _run(executor, _ranges_of, list(fresh.values())), strict=True))
+    return [read[name] for name in names]
 
 
 def _current_files(client: MetaClient) -> pa.Table:

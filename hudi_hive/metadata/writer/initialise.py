@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
@@ -54,6 +55,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys import PARTITION_METAFILE
 from hudi_hive.table.properties import PROPERTIES_PATH, properties_bytes, update_properties
+from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import DELTA_COMMIT
 
 COMPLETE_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS
@@ -114,47 +116,107 @@ def make_own_table(client: MetaClient) -> MetadataStore:
     folders += [".hoodie/archived"] if client.config.layout == 1 else [".hoodie/timeline/history"]
     for folder in folders:
         storage.create_dir(folder)
-    storage.create_if_absent(PROPERTIES_PATH, properties_bytes(own_properties(client.config), "Properties saved on"))
-    return MetadataStore(client)
+    data = properties_bytes(own_properties(client.config), "Properties saved on")
+    storage.create_if_absent(PROPERTIES_PATH, data)
+    return MetadataStore(client, TableConfig.from_bytes(data, storage.uri(PROPERTIES_PATH), metadata_table=True))
 
 
-def make_partition(store: MetadataStore, partition: str, groups: int, records: Records) -> None:
-    """Initialise a partition with its first records, and add it to the properties of the table.
+class NewPartitions:
+    """Partitions that one delta commit initialises; a context manager that completes it.
+
+    At the end of the block they are added to the properties of the table. An error takes back what was written.
 
     Args:
         store: the metadata table.
-        partition: name of the partition; what a dead writer left of it goes first.
-        groups: number of its file groups, which stays.
-        records: what it holds now.
+        is_new: it was just made, so that no dead writer has left anything of the partitions.
+
+    Attributes:
+        names: the partitions that were added.
+        client: the data table; behind the block with its new properties.
     """
-    _clear(store, partition)
-    instant = initial_instant(store)
-    requested = store.instants.create_requested(DELTA_COMMIT, instant)
-    try:
-        store.instants.transition_inflight(DELTA_COMMIT, instant)
+
+    def __init__(self, store: MetadataStore, *, is_new: bool) -> None:
+        self.names: list[str] = []
+        self._store = store
+        self._is_new = is_new
+        self._instant = ""
+        self._requested: Instant | None = None
+        self._stats: list[Mapping[str, Any]] = []
+        self._properties: dict[str, str] = {}
+
+    @property
+    def client(self) -> MetaClient:
+        """The data table, as of the last change of its properties."""
+        return self._store.data
+
+    def define_index(self, name: str, columns: Sequence[str]) -> None:
+        """Add a partition to the table's index definitions, if it is an index.
+
+        Args:
+            name: of the partition.
+            columns: columns that it has statistics of.
+        """
+        self._properties |= define_index(self.client, name, columns)
+
+    def add(self, partition: str, groups: int, records: Records) -> None:
+        """Write the first records of a partition.
+
+        Args:
+            partition: its name.
+            groups: number of its file groups, which stays.
+            records: what it holds now.
+        """
+        store = self._store
+        if not self._is_new:
+            store.storage.delete_tree(partition)
+        instant = self._begin()
         _write_metafile(store.storage, partition, instant)
         shares = dict(split_by_group(records, groups))
-        nothing = deleted_keys(partition, pa.array([], pa.string()))
-        first = delete_block(instant, nothing)
-        for number in range(groups):
+        first = delete_block(instant, deleted_keys(partition, pa.array([], pa.string())))
+        # On a store each file is a request: a group that has a base file does without.
+        empty = [number for number in range(groups) if store.storage.is_local or number not in shares]
+        for number in empty:
             file_id = f"{PREFIXES[partition]}{number:04d}-0"
             store.storage.create_if_absent(f"{partition}/.{file_id}_{instant}.log.1_0-0-0", first)
-        stats = in_threads(
+        self._stats += in_threads(
             lambda item: write_base(store, partition, f"{PREFIXES[partition]}{item[0]:04d}-0", instant, item[1]),
             list(shares.items()),
         )
-        store.complete(DELTA_COMMIT, instant, "BULK_INSERT", stats)
-    except BaseException:
-        store.reload()
-        store.remove(requested)
-        raise
-    store.reload()
-    complete = sorted({*_listed(store.data, COMPLETE_PARTITIONS), partition})
-    inflight = [name for name in _listed(store.data, INFLIGHT_PARTITIONS) if name != partition]
-    update_properties(
-        store.data.storage, {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}
-    )
-    store.data = store.data.reload()
+        self.names.append(partition)
+
+    def _begin(self) -> str:
+        if self._requested is None:
+            instants, self._instant = self._store.instants, initial_instant(self._store)
+            self._requested = instants.create_requested(DELTA_COMMIT, self._instant)
+            instants.transition_inflight(DELTA_COMMIT, self._instant, just_seen=True)
+        return self._instant
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._requested is None:
+            return
+        if error is not None:
+            self._take_back(self._requested)
+            return
+        try:
+            self._store.complete(DELTA_COMMIT, self._instant, "BULK_INSERT", self._stats)
+        except BaseException:
+            self._take_back(self._requested)
+            raise
+        self._store.move_to_now()
+        complete = sorted({*_listed(self.client, COMPLETE_PARTITIONS), *self.names})
+        inflight = [name for name in _listed(self.client, INFLIGHT_PARTITIONS) if name not in self.names]
+        lists = {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}
+        config = update_properties(self.client.storage, {**self._properties, **lists})
+        self._store.data = self.client.with_config(config)
+
+    def _take_back(self, requested: Instant) -> None:
+        self._store.reload()
+        self._store.remove(requested)
 
 
 def write_base(
@@ -184,37 +246,46 @@ def initial_instant(store: MetadataStore) -> str:
     return next(instant for instant in candidates if instant not in taken)
 
 
-def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> None:
-    """Delete partitions: first from the properties of the table, then their folders."""
+def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> MetaClient:
+    """Delete partitions: first from the properties of the table, then their folders; gives the table behind that."""
     gone = set(partitions)
     changes = {
         key: ",".join(name for name in _listed(client, key) if name not in gone)
         for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)
     }
-    update_properties(client.storage, changes)
+    config = update_properties(client.storage, changes)
     for name in sorted(gone):
         client.storage.delete_tree(f"{METADATA_FOLDER}/{name}")
-        forget_index(client, name)
+    forget_indexes(client, gone)
+    return client.with_config(config)
 
 
-def drop_table(client: MetaClient) -> None:
-    """Delete the metadata table: first from the properties of the table, then its folder."""
+def drop_table(client: MetaClient) -> MetaClient:
+    """Delete the metadata table: first from the properties of the table, then its folder; gives the table behind."""
+    config = client.config
     if any(_listed(client, key) for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)):
-        update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
+        config = update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
     client.storage.delete_tree(METADATA_FOLDER)
-    if client.config.version >= 8:
-        for name in ("column_stats", RECORD_INDEX):
-            forget_index(client, name)
+    forget_indexes(client, ("column_stats", RECORD_INDEX))
+    return client.with_config(config)
 
 
-def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
+def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[str, str]:
     """Add an index to the table's index definitions, which exist from version 8 on.
 
     Source: docs/format.md#metadata-file-groups.
+
+    Args:
+        client: the table.
+        name: a partition of the metadata table; nothing is done for one that is no index.
+        columns: columns that it has statistics of.
+
+    Returns:
+        The property of the table that is to be set behind it.
     """
     version = client.config.version
-    if version < 8 or (version == 8 and name == RECORD_INDEX):
-        return
+    if name not in ("column_stats", RECORD_INDEX) or version < 8 or (version == 8 and name == RECORD_INDEX):
+        return {}
     entry: dict[str, Any] = {
         "indexName": name,
         "indexType": name,
@@ -225,14 +296,13 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
     if version >= 9:
         entry["version"] = "V1" if name == RECORD_INDEX else "V2"
     _change_definitions(client, {name: entry})
-    if not client.config.properties.get(_DEFINITIONS):
-        update_properties(client.storage, {_DEFINITIONS: _DEFINITIONS_PATH})
+    return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
 
 
-def forget_index(client: MetaClient, name: str) -> None:
-    """Remove an index from the table's index definitions."""
+def forget_indexes(client: MetaClient, names: Iterable[str]) -> None:
+    """Remove indexes from the table's index definitions."""
     if client.config.version >= 8:
-        _change_definitions(client, {name: None})
+        _change_definitions(client, dict.fromkeys(names))
 
 
 def _change_definitions(client: MetaClient, changes: Mapping[str, dict[str, Any] | None]) -> None:
@@ -246,10 +316,6 @@ def _change_definitions(client: MetaClient, changes: Mapping[str, dict[str, Any]
         return
     text = json.dumps({**definitions, "indexDefinitions": entries}, indent=2)
     client.storage.replace_bytes(_DEFINITIONS_PATH, text.encode())
-
-
-def _clear(store: MetadataStore, partition: str) -> None:
-    store.storage.delete_tree(partition)
 
 
 def _write_metafile(storage: Storage, partition: str, instant: str) -> None:

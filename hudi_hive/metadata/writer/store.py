@@ -26,7 +26,7 @@ from hudi_hive.metadata.reader import METADATA_FOLDER, group_indexes, newest_wri
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.options import locks
-from hudi_hive.storage import Storage
+from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names
 from hudi_hive.timeline import Instant, State
@@ -82,20 +82,28 @@ class MetadataStore:
 
     Args:
         client: the data table.
+        config: its properties, of one that has just been made and has no instant yet; they are read without.
 
     Raises:
         TableNotFoundError: there is no metadata table.
     """
 
-    def __init__(self, client: MetaClient, clock: InstantClock | None = None) -> None:
+    def __init__(self, client: MetaClient, config: TableConfig | None = None) -> None:
         self.data = client
         self.storage: Storage = client.storage.child(METADATA_FOLDER)
-        self.clock = clock if clock is not None else InstantClock()
-        self.reload()
+        self.clock = InstantClock()
+        if config is None:
+            self.reload()
+        else:
+            self._use(config)
+            self.client.load_timeline(LISTING_SCHEMA.empty_table())
 
     def reload(self) -> None:
         """Read properties and timeline anew."""
-        self.config = TableConfig.load(self.storage, metadata_table=True)
+        self._use(TableConfig.load(self.storage, metadata_table=True))
+
+    def _use(self, config: TableConfig) -> None:
+        self.config = config
         self.instants = TimelineWriter(self.storage, self.config)
         self.move_to_now()
 
@@ -267,18 +275,20 @@ class MetadataStore:
         files = list_folders(self.storage, folders)
         names = parse_file_names(files.column("name"))
         kind, of = names.column("kind").to_numpy(), names.column("instant").cast(pa.string()).to_pylist()
+        own: list[str] = []
         for row, (partition, name) in enumerate(zip(*(files.column(c).to_pylist() for c in FILE_COLUMNS), strict=True)):
             if kind[row] == FileKind.OTHER:
                 continue
             path = f"{partition}/{name}"
             if kind[row] == FileKind.BASE or self.config.layout == 2:
                 if of[row] == instant.requested:
-                    self.storage.delete(path)
-            elif (own := self._blocks_of(path, instant.requested)) is not None:
-                self._take_back(partition, name, path, instant.requested, command, own)
-        self.instants.delete(instant)
+                    own.append(path)
+            elif (whole := self._blocks_of(path, instant.requested)) is not None:
+                self._take_back(partition, name, path, instant.requested, command, whole)
         if self.config.layout == 2:
-            self.storage.delete(f"{HEARTBEAT_FOLDER}/{instant.requested}")
+            own.append(f"{HEARTBEAT_FOLDER}/{instant.requested}")
+        self.storage.delete_files(own)
+        self.instants.delete(instant)
         self.reload()
 
     def _blocks_of(self, path: str, instant: str) -> bool | None:

@@ -9,31 +9,27 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, TableNotFoundError
 from hudi_hive.metadata.reader import (
-    ALL_PARTITIONS,
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
-    ROOT_PARTITION,
     MetadataChanges,
     MetadataTable,
     index_definitions,
     missing_write,
-    partition_identifier,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
+from hudi_hive.metadata.writer.changed_files import as_array, file_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_columns, names_stay, statistics
 from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
-from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.services import run_services
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
 from hudi_hive.options import locks, parse_boolean, write
@@ -69,6 +65,7 @@ class MetadataWriter:
         self._options = dict(options)
         self._schema: Mapping[str, object] | None = None
         self._versions: Sequence[InternalSchema] = ()
+        self._store: MetadataStore | None = None
 
     @classmethod
     def open(
@@ -164,16 +161,22 @@ class MetadataWriter:
         return chosen
 
     def initialise(
-        self, partitions: Sequence[str] | None = None, executor: MetadataTaskRunner | None = None
+        self,
+        partitions: Sequence[str] | None = None,
+        executor: MetadataTaskRunner | None = None,
+        *,
+        current: bool = False,
     ) -> tuple[str, ...]:
         """Initialise the metadata table, or its missing partitions, from all committed files.
 
-        One partition after the other: each is there for readers and writers once it is whole. A death on the way
-        leaves those that are, and the next call goes on.
+        On a local disk one partition after the other: each is there for readers and writers once it is whole. A death
+        on the way leaves those that are, and the next call goes on. On a store, where every step is waited for, all of
+        them at once.
 
         Args:
             partitions: the partitions that shall be there; what the options say without it.
             executor: runs the reading of files' footers and keys.
+            current: as of :meth:`apply`.
 
         Returns:
             The partitions that were made. ``partition_stats`` is left out where a file's ranges are not known.
@@ -189,27 +192,37 @@ class MetadataWriter:
                 path=self._client.base_path,
                 remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
             )
-        self._client = self._client.reload()
-        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
-        made_partitions: list[str] = []
-        for name in missing:
+        if not current:
             self._client = self._client.reload()
-            store = init.make_own_table(self._client) if name == FILES else MetadataStore(self._client)
-            columns = self._columns() if name in (COLUMN_STATS, PARTITION_STATS) else ()
-            if name in (COLUMN_STATS, PARTITION_STATS) and not columns:
-                continue  # a table without schema; made once it has one
-            records_of_groups = initial_records(self._client, name, columns, executor)
-            if records_of_groups is None:
-                _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
-                continue
-            groups = self._groups(name, len(records_of_groups))
-            if name in (COLUMN_STATS, RECORD_INDEX):
-                init.define_index(self._client, name, [column.name for column in columns])
-                store.data = self._client.reload()
-            init.make_partition(store, name, groups, records_of_groups)
-            made_partitions.append(name)
-        self._client = self._client.reload()
+        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
+        one_by_one = self._client.storage.is_local or len(missing) < 2
+        made_partitions: list[str] = []
+        for names in [[name] for name in missing] if one_by_one else [missing]:
+            is_new = FILES in names
+            store = init.make_own_table(self._client) if is_new else MetadataStore(self._client)
+            columns = self._columns() if _STATS.intersection(names) else ()
+            with init.NewPartitions(store, is_new=is_new) as new:
+                for name in names:
+                    self._add_partition(new, name, columns if name in _STATS else (), executor)
+            self._client, self._store = new.client, store
+            made_partitions += new.names
         return tuple(made_partitions)
+
+    def _add_partition(
+        self,
+        new: init.NewPartitions,
+        name: str,
+        columns: Sequence[IndexedColumn],
+        executor: MetadataTaskRunner | None,
+    ) -> None:
+        if name in _STATS and not columns:
+            return  # a table without schema; made once it has one
+        records_of_groups = initial_records(self._client, name, columns, executor)
+        if records_of_groups is None:
+            _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
+            return
+        new.define_index(name, [column.name for column in columns])
+        new.add(name, self._groups(name, len(records_of_groups)), records_of_groups)
 
     def _groups(self, partition: str, count: int) -> int:
         """File groups of a partition that begins with so many records; their number stays."""
@@ -264,8 +277,8 @@ class MetadataWriter:
         if store is None or any(
             not self._client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
         ):
-            self.initialise(executor=self._executor)
-            store = MetadataStore(self._client)
+            self.initialise(executor=self._executor, current=True)
+            store = self._store if self._store is not None else MetadataStore(self._client)
         run_services(store, self._options)
         for done in store.client.timeline.instants:
             if done.requested == instant and done.action == DELTA_COMMIT:
@@ -278,8 +291,7 @@ class MetadataWriter:
         gone = sorted(_partitions(self._client) & _STATS - set(self.configured_partitions))
         if gone:
             _log.warning("columns of %s have changed: %s are given up", self._client.base_path, " and ".join(gone))
-            init.drop_partitions(self._client, gone)
-            self._client = self._client.reload()
+            self._client = init.drop_partitions(self._client, gone)
 
     def _repaired(self) -> MetadataStore | None:
         """The metadata table without what dead writers left; None when it has to be made (anew)."""
@@ -289,7 +301,7 @@ class MetadataWriter:
         try:
             store = MetadataStore(self._client)
         except TableNotFoundError:
-            init.drop_table(self._client)
+            self._client = init.drop_table(self._client)
             return None
         silence_ms = locks.HEARTBEAT_INTERVAL.of(self._options) * locks.HEARTBEAT_MISSES.of(self._options)
         for dead in store.abandoned(silence_ms):
@@ -298,7 +310,7 @@ class MetadataWriter:
         missing = missing_write(self._client.timeline, store.client.timeline)
         if missing is not None:
             _log.warning("%s lacks the commit %s: it is made anew", store.storage.uri(), missing.requested)
-            init.drop_table(self._client)
+            self._client = init.drop_table(self._client)
             return None
         return store
 
@@ -307,7 +319,7 @@ class MetadataWriter:
 
     def _changes(self, instant: str, changes: MetadataChanges) -> dict[str, RecordChanges]:
         version, have = self._client.config.version, set(self._client.config.metadata_partitions)
-        result = {FILES: RecordChanges(_file_records(changes, version))}
+        result = {FILES: RecordChanges(file_records(changes, version))}
         if have & {COLUMN_STATS, PARTITION_STATS}:
             stats = statistics(changes, self._columns())
             if COLUMN_STATS in have:
@@ -316,8 +328,7 @@ class MetadataWriter:
                 )
             if PARTITION_STATS in have and not stats.complete:
                 _log.warning("a file of %s has no ranges: partition statistics are given up", instant)
-                init.drop_partitions(self._client, [PARTITION_STATS])
-                self._client = self._client.reload()
+                self._client = init.drop_partitions(self._client, [PARTITION_STATS])
             elif PARTITION_STATS in have:
                 kind = records.PARTITION_STATS_TYPE
                 result[PARTITION_STATS] = RecordChanges(records.column_stats(stats.partitions, kind, version))
@@ -335,14 +346,14 @@ class MetadataWriter:
 
     def _record_index(self, instant: str, changes: MetadataChanges) -> RecordChanges:
         added = changes.index_added.combine_chunks()
-        keys = _array(added.column("key"))
-        removed = pa.concat_arrays([_array(changes.index_removed), self._keys_in(changes.groups_replaced)]).unique()
+        keys = as_array(added.column("key"))
+        removed = pa.concat_arrays([as_array(changes.index_removed), self._keys_in(changes.groups_replaced)]).unique()
         removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
         millis = instant_to_millis(instant, self._client.config.timezone)
         locations = records.record_locations(
             keys,
-            _array(added.column("partition")),
-            _array(added.column("file_id")),
+            as_array(added.column("partition")),
+            as_array(added.column("file_id")),
             millis,
             self._client.config.version,
         )
@@ -353,17 +364,19 @@ class MetadataWriter:
         if not groups.num_rows:
             return pa.array([], pa.string())
         locations = MetadataTable.open(self._client.reload()).record_locations(
-            partitions=_array(groups.column("partition")).unique().to_pylist()
+            partitions=as_array(groups.column("partition")).unique().to_pylist()
         )
         pairs = [
-            pc.binary_join_element_wise(_array(table.column("partition")), _array(table.column("file_id")), "\n")
+            pc.binary_join_element_wise(as_array(table.column("partition")), as_array(table.column("file_id")), "\n")
             for table in (locations, groups)
         ]
-        return _array(locations.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
+        return as_array(locations.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
 
     # -- taking back ---------------------------------------------------------------------------------------------
 
-    def rollback(self, instant: str, target: str, changes: MetadataChanges | None = None) -> None:
+    def rollback(
+        self, instant: str, target: str, changes: MetadataChanges | None = None, *, current: bool = False
+    ) -> None:
         """Undo the delta commit of the instant ``target``, for the rollback ``instant`` of the data table.
 
         To be called before the files of ``target`` leave the data table's timeline. Where the metadata table has
@@ -375,8 +388,10 @@ class MetadataWriter:
             instant: requested time of the rollback (or restore).
             target: requested time of what is rolled back.
             changes: files that the rollback added (version 6: log files with command blocks) and deleted.
+            current: as of :meth:`apply`.
         """
-        self._client = self._client.reload()
+        if not current:
+            self._client = self._client.reload()
         store = self._repaired()
         if store is None:
             return
@@ -395,12 +410,11 @@ class MetadataWriter:
         """Take a commit back that a compaction of the metadata table has merged."""
         if changes is None:
             _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
-            init.drop_table(self._client)
+            self._client = init.drop_table(self._client)
             return
         if self._client_has(RECORD_INDEX):
             _log.warning("%s has merged %s already: the record index is made anew", store.storage.uri(), target)
-            init.drop_partitions(self._client, [RECORD_INDEX])
-            self._client = self._client.reload()
+            self._client = init.drop_partitions(self._client, [RECORD_INDEX])
             store = MetadataStore(self._client)
         lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted)
         self._append(store, _free(store, instant), lost)
@@ -412,8 +426,8 @@ class MetadataWriter:
         """
         self._client = self._client.reload()
         kept = self._client.config.metadata_partitions
-        init.drop_table(self._client)
-        self.initialise([name for name in WRITTEN_PARTITIONS if name in kept])
+        self._client = init.drop_table(self._client)
+        self.initialise([name for name in WRITTEN_PARTITIONS if name in kept], current=True)
         _log.info("the metadata table was made anew for the restore %s", instant)
 
     # -- giving up -----------------------------------------------------------------------------------------------
@@ -427,38 +441,6 @@ class MetadataWriter:
             init.drop_partitions(client, partitions)
 
 
-def _file_records(changes: MetadataChanges, version: int) -> Records:
-    """Records of the ``files`` partition: touched partitions, files by partition, tombstones."""
-    added, gone = changes.files_added, changes.files_deleted
-    partitions = pa.concat_arrays([_array(added.column("partition")), _array(gone.column("partition"))])
-    entries = records.file_lists(
-        _identifiers(partitions),
-        pa.concat_arrays([_array(added.column("name")), _array(gone.column("name"))]),
-        pa.concat_arrays([_array(added.column("size")), pa.array(np.zeros(gone.num_rows, np.int64))]),
-        pa.array(np.arange(len(partitions)) >= added.num_rows),
-        records.FILES_TYPE,
-        version,
-    )
-    touched = dict.fromkeys([*_array(added.column("partition")).unique().to_pylist(), *changes.partitions_touched])
-    dropped = [path for path in dict.fromkeys(changes.partitions_deleted) if path not in touched]
-    listed = [partition_identifier(path) for path in (*touched, *dropped)]
-    if not listed:
-        return entries
-    everything = records.file_lists(
-        pa.array([ALL_PARTITIONS] * len(listed), pa.string()),
-        pa.array(listed, pa.string()),
-        pa.array(np.zeros(len(listed), np.int64)),
-        pa.array(np.arange(len(listed)) >= len(touched)),
-        records.ALL_PARTITIONS_TYPE,
-        version,
-    )
-    return records.join_records([everything, entries])
-
-
-def _identifiers(paths: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(paths, ""), ROOT_PARTITION, paths)
-
-
 def _free(store: MetadataStore, instant: str) -> str:
     """The instant, or, where an earlier attempt has it, one behind it."""
     taken = {done.requested for done in store.client.timeline.instants}
@@ -470,12 +452,6 @@ def _is_merged(store: MetadataStore, completed: str) -> bool:
     """Whether a compaction of the metadata table came after a delta commit."""
     commits = [i for i in store.client.timeline.instants if i.action in ("commit", "compaction", "logcompaction")]
     return any(commit.requested > completed for commit in commits)
-
-
-def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    return column
 
 
 def _partitions(client: MetaClient) -> set[str]:

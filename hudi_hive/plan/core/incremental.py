@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptInstantError, HollowCommitError, IncrementalRangeError
 from hudi_hive.plan.model import HollowCommitPolicy, with_paths
-from hudi_hive.storage import Storage
+from hudi_hive.storage import PathKind, Storage
 from hudi_hive.table import FileSystemView, MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline, millis_to_instant
 
@@ -37,8 +36,6 @@ WRITTEN_SCHEMA = pa.schema(
 
 _LOOK_BACK = timedelta(days=3)
 """A commit may complete long after later ones: the archive is asked for those requested this long before ``begin``."""
-
-_CHECKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,6 +365,8 @@ def missing_files(client: MetaClient, commits: CommitRange, files: pa.Table) -> 
 
 def _touched(client: MetaClient, commits: CommitRange, instants: Iterable[Instant]) -> list[pa.Table]:
     tables = [pa.schema([("partition", pa.string()), ("file_id", pa.string())]).empty_table()]
+    instants = tuple(instants)
+    client.timeline.read_ahead(i for i in instants if i.requested not in commits.archived)
     for instant in instants:
         metadata = commits.metadata(client.timeline, instant)
         for table in (metadata.write_stats, metadata.replaced):
@@ -378,10 +377,7 @@ def _touched(client: MetaClient, commits: CommitRange, instants: Iterable[Instan
 def _exist(storage: Storage, files: pa.Table) -> list[bool]:
     partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
     paths = [f"{partition}/{name}" if partition else name for partition, name in zip(partitions, names, strict=True)]
-    if not paths:
-        return []
-    with ThreadPoolExecutor(min(_CHECKERS, len(paths)), thread_name_prefix="hudi-exists") as pool:
-        return list(pool.map(storage.exists, paths))
+    return [status.kind is not PathKind.MISSING for status in storage.statuses(paths)]
 
 
 def cleaned_error(client: MetaClient, missing: pa.Table) -> IncrementalRangeError:

@@ -126,6 +126,12 @@ class MetaClient:
         other._timeline = timeline
         return other
 
+    def with_config(self, config: TableConfig) -> MetaClient:
+        """A client of the same moment whose properties have just been changed, under the table's lock."""
+        other = type(self)(self.storage, config, self.listing)
+        other._timeline, other._earlier = self._timeline, self._earlier
+        return other
+
     def with_listing(self, listing: Callable[[MetaClient], Lister] | None) -> MetaClient:
         """A client of the same moment that takes partitions and files from another lister."""
         if listing == self.listing:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
 
-from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError
+from hudi_hive.errors import InvalidPropertiesError, PathExistsError, PathNotFoundError, TableNotFoundError
 from hudi_hive.formats import format_properties, parse_properties
 from hudi_hive.names import HOODIE_DATABASE_NAME, HOODIE_TABLE_CHECKSUM, HOODIE_TABLE_NAME
-from hudi_hive.storage import Storage
+from hudi_hive.storage import FileVersion, Storage, run_together
 from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 
 NAME = HOODIE_TABLE_NAME
@@ -44,7 +46,8 @@ def update_properties(
     """Change keys of a table's ``hoodie.properties``.
 
     The old content goes to the backup, the file is deleted and written anew, then the backup goes. A death in between
-    leaves a backup that readers use and that the next call puts back first. The caller holds the table's lock.
+    leaves a backup that readers use and that the next call puts back first. A store that replaces files atomically is
+    given the new content in one step instead. The caller holds the table's lock.
 
     Args:
         storage: rooted at the table's base path.
@@ -59,7 +62,8 @@ def update_properties(
         InvalidPropertiesError: the changed properties would be none of a table; nothing was written.
         UnsupportedTableError: they would be of a table that is not supported; nothing was written.
     """
-    data = recover_properties(storage, metadata_table=metadata_table)
+    recovered = _recovered(storage, metadata_table)
+    data = recovered.data
     old = parse_properties(data, path=storage.uri(PROPERTIES_PATH))
     new = {key: value for key, value in {**old, **changes}.items() if value is not None}
     new[CHECKSUM] = table_checksum(new)
@@ -67,19 +71,29 @@ def update_properties(
     config = TableConfig.from_properties(new, path, metadata_table=metadata_table)
     if new == old:
         return config
+    if recovered.version is not None:
+        try:
+            storage.write_version(PROPERTIES_PATH, properties_bytes(new, "Updated at"), recovered.version)
+        except PathExistsError as error:
+            raise _changed_meanwhile(path) from error
+        return config
     storage.write_bytes(BACKUP_PATH, data)
     storage.flush([BACKUP_PATH])
     storage.delete(PROPERTIES_PATH)
     storage.create_if_absent(PROPERTIES_PATH, properties_bytes(new, "Updated at"))
     written = parse_properties(storage.read_bytes(PROPERTIES_PATH), path=path)
     if written != new:
-        raise InvalidPropertiesError(
-            "hoodie.properties was changed by another writer at the same time",
-            path=path,
-            remedy="configure one lock provider for all writers, look at the file, and try again",
-        )
+        raise _changed_meanwhile(path)
     storage.delete(BACKUP_PATH)
     return config
+
+
+def _changed_meanwhile(path: str) -> InvalidPropertiesError:
+    return InvalidPropertiesError(
+        "hoodie.properties was changed by another writer at the same time",
+        path=path,
+        remedy="configure one lock provider for all writers, look at the file, and try again",
+    )
 
 
 def recover_properties(storage: Storage, *, metadata_table: bool = False) -> bytes:
@@ -89,30 +103,52 @@ def recover_properties(storage: Storage, *, metadata_table: bool = False) -> byt
         TableNotFoundError: there are neither properties nor a backup.
         InvalidPropertiesError: neither of them can be read.
     """
-    data, backup = _read(storage, PROPERTIES_PATH), _read(storage, BACKUP_PATH)
+    return _recovered(storage, metadata_table).data
+
+
+class _Recovered(NamedTuple):
+    """The bytes of the properties, and where the store replaces files atomically their version, if they were whole."""
+
+    data: bytes
+    version: FileVersion | None
+
+
+def _recovered(storage: Storage, metadata_table: bool) -> _Recovered:
+    there, backup = run_together(storage, [partial(_current, storage), partial(_backup, storage)])
+    data = None if there is None else there.data
     if data is not None and (backup is None or _is_whole(data, storage, metadata_table)):
         if backup is not None:  # the update had written the file, or had only begun: either is a whole state
             storage.delete(BACKUP_PATH)
-        return data
+        return _Recovered(data, None if there is None else there.version)
     if backup is None:
         raise TableNotFoundError(
             "not a Hudi table: no .hoodie/hoodie.properties", path=storage.uri(), remedy="create the table first"
         )
-    if not _is_whole(backup, storage, metadata_table):
+    if not _is_whole(backup.data, storage, metadata_table):
         raise InvalidPropertiesError(
             "neither hoodie.properties nor its backup can be read",
             path=storage.uri(PROPERTIES_PATH),
             remedy="write hoodie.properties anew from another copy",
         )
     storage.delete(PROPERTIES_PATH)
-    storage.create_if_absent(PROPERTIES_PATH, backup)
+    storage.create_if_absent(PROPERTIES_PATH, backup.data)
     storage.delete(BACKUP_PATH)
-    return backup
+    return _Recovered(backup.data, None)
 
 
-def _read(storage: Storage, path: str) -> bytes | None:
+def _current(storage: Storage) -> _Recovered | None:
     try:
-        return storage.read_bytes(path)
+        if not storage.replaces_atomically:
+            return _Recovered(storage.read_bytes(PROPERTIES_PATH), None)
+        version = storage.read_version(PROPERTIES_PATH)
+        return _Recovered(version.data, version)
+    except PathNotFoundError:
+        return None
+
+
+def _backup(storage: Storage) -> _Recovered | None:
+    try:
+        return _Recovered(storage.read_bytes(BACKUP_PATH), None)
     except PathNotFoundError:
         return None
 

@@ -24,6 +24,7 @@ from hudi_hive.errors import (
 from hudi_hive.storage import Storage, run_together
 from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core.commit_cache import CACHED_COMMITS, CommitCache
+from hudi_hive.timeline.core.highest_states import highest_states
 from hudi_hive.timeline.core.instant_files import InstantFiles, join_folders, never_written, timeline_folder
 from hudi_hive.timeline.core.schemas import (
     PENDING_CLUSTERING_SCHEMA,
@@ -160,7 +161,7 @@ class Timeline:
         files = listing.filter(pc.invert(listing["is_dir"]))
         mtimes = dict(zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True))
         parsed = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
-        instants = _highest_states(instant for instant in parsed if instant is not None)
+        instants = highest_states(instant for instant in parsed if instant is not None)
         if layout == 2:
             # Completed before an upgrade from layout 1: such a file has no completion time in its name.
             instants = [
@@ -198,9 +199,23 @@ class Timeline:
     def with_completed(self, completed: Instant, payload: bytes) -> Timeline:
         """This timeline with one write completed, whose file has these bytes, under the lock that it was read under."""
         others = [i for i in self.instants if (i.requested, i.is_write) != (completed.requested, True)]
+        timeline = self._of([*others, completed])
+        uri = self._storage.uri(completed.path)
+        timeline._commits.add(
+            completed, decode_commit(decode_payload(payload, uri, completed.requested), completed, uri)
+        )
+        return timeline
+
+    def with_pending(self, pending: Instant) -> Timeline:
+        """This timeline with one instant requested or inflight, under the lock that it was read under."""
+        key = (pending.requested, pending.comparable_action)
+        return self._of([*(i for i in self.instants if (i.requested, i.comparable_action) != key), pending])
+
+    def _of(self, instants: Iterable[Instant]) -> Timeline:
+        """The timeline of other instants of the same table, with the commits that this one has read."""
         timeline = Timeline(
             self._storage,
-            [*others, completed],
+            instants,
             layout=self.layout,
             folder=self._folder,
             archive_folder=self._archive_folder,
@@ -208,10 +223,6 @@ class Timeline:
             mtimes=self._mtimes,
         )
         timeline.adopt_commits(self)
-        uri = self._storage.uri(completed.path)
-        timeline._commits.add(
-            completed, decode_commit(decode_payload(payload, uri, completed.requested), completed, uri)
-        )
         return timeline
 
     def __repr__(self) -> str:
@@ -473,22 +484,6 @@ class Timeline:
                 self._derived[name] = make()
             value: _T = self._derived[name]
             return value
-
-
-def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
-    """The instant of the highest state for each requested time and comparable action."""
-    best: dict[tuple[str, str], Instant] = {}
-    for instant in instants:
-        key = (instant.requested, instant.comparable_action)
-        known = best.get(key)
-        if known is None or _rank(instant) > _rank(known):
-            best[key] = instant
-    return list(best.values())
-
-
-def _rank(instant: Instant) -> tuple[int, str]:
-    # Two completed files of one instant must not be; if they are, the later completion counts, in any listing order.
-    return int(instant.state), instant.completed or ""
 
 
 def _strings(values: list[Any]) -> pa.Array:
