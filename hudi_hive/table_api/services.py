@@ -190,7 +190,7 @@ class MaintainedTable(TableMoment):
         from hudi_hive.write.services import TableServices
 
         # A service lists folders: it must not rely on a metadata table that it is about to mend or to give up.
-        now = MetaClient(self.client.storage, self.client.config).reload()
+        now = MetaClient(self.client.storage, self.client.config)
         services = TableServices.open(now, options, metastore_lock=MetastoreLock.connect)
         result = run(services)
         after = AfterCommit(self.path, "")

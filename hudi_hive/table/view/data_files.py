@@ -88,8 +88,7 @@ def delete_data_files(storage: Storage, partition: str, names: Sequence[str], *,
             symbolic link.
     """
     check_data_files(partition, names, instant=instant)
-    for name in names:
-        storage.delete(posixpath.join(partition, name))
+    storage.delete_files([posixpath.join(partition, name) for name in names])
 
 
 def refuse_linked_files(storage: Storage) -> None:

@@ -153,7 +153,10 @@ class DirectoryLister:
             mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(remaining, pa.string()))
             tables.append(walked[1].filter(mask))
             remaining = [path for path in remaining if path not in walked_paths]
-        return pa.concat_tables([*tables, list_folders(self._storage, remaining).select(FILES_SCHEMA.names)])
+        fresh = list_folders(self._storage, remaining).select(FILES_SCHEMA.names)
+        if not self._storage.is_local:  # each is a request
+            listed.update(dict.fromkeys(remaining, fresh))
+        return pa.concat_tables([*tables, fresh])
 
 
 class Runner(Protocol):

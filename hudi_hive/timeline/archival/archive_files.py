@@ -9,7 +9,8 @@ import io
 import json
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import fastavro
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
 from hudi_hive.formats.log import BlockType, HeaderKey, encode_block
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, run_together
 from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
@@ -83,8 +84,8 @@ class StateFile(NamedTuple):
 class StateFiles(Protocol):
     """The interface of the source of instants' files, from which archives are made."""
 
-    def files(self, instant: Instant) -> list[StateFile]:
-        """The file of each state of an instant, oldest first."""
+    def files(self, instant: Instant, needed: Callable[[Instant], bool]) -> list[StateFile]:
+        """The files of the needed states of an instant, oldest first."""
 
 
 class HistoryArchiveWriter:
@@ -101,20 +102,28 @@ class HistoryArchiveWriter:
 
     def add(self, instants: Sequence[Instant], states: StateFiles) -> list[str]:
         """Write completed instants to one file of level 0, and compact; returns the paths of all new files."""
-        rows = [self._row(instant, states) for instant in sorted(instants, key=lambda i: i.sort_key)]
+        ordered = sorted(instants, key=lambda i: i.sort_key)
+        rows = run_together(self._storage, [partial(self._row, instant, states) for instant in ordered])
         table = pa.Table.from_pylist(rows, schema=HISTORY_SCHEMA)
         entry = self._write_data(table, 0)
-        manifest = self._manifest()
-        self._publish([*[listed for listed in manifest if listed["fileName"] != entry["fileName"]], entry])
+        names = self._names()
+        current = self._current(names)
+        manifest = [listed for listed in self._manifest(current) if listed["fileName"] != entry["fileName"]]
+        manifest.append(entry)
+        self._publish(manifest, names, current)
         written = [f"{self._folder}/{entry['fileName']}"]
-        return [*written, *self._merge_levels()]
+        return [*written, *self._merge_levels(manifest)]
 
     @staticmethod
     def _row(instant: Instant, states: StateFiles) -> dict[str, Any]:
-        files = states.files(instant)
-        metadata = next((data for state, data, _ in files if state.is_completed), b"")
         planned = _PLANNED.get(instant.action, ())
-        plan = next((data for i, data, _ in files if i.state is State.REQUESTED and i.action in planned), b"")
+
+        def is_plan(state: Instant) -> bool:
+            return state.state is State.REQUESTED and state.action in planned
+
+        files = states.files(instant, lambda state: state.is_completed or is_plan(state))
+        metadata = next((data for state, data, _ in files if state.is_completed), b"")
+        plan = next((data for state, data, _ in files if is_plan(state)), b"")
         return {
             "instantTime": instant.requested,
             "completionTime": instant.completed,
@@ -135,11 +144,10 @@ class HistoryArchiveWriter:
         self._storage.flush([f"{self._folder}/{name}"])
         return {"fileName": name, "fileLen": len(data)}
 
-    def _merge_levels(self) -> list[str]:
+    def _merge_levels(self, manifest: list[dict[str, Any]]) -> list[str]:
         """Merge the oldest files of every level that has enough of them."""
         written: list[str] = []
         while True:
-            manifest = self._manifest()
             levels: dict[int, list[dict[str, Any]]] = {}
             for entry in manifest:
                 levels.setdefault(_level(entry), []).append(entry)
@@ -150,7 +158,9 @@ class HistoryArchiveWriter:
             table = pa.concat_tables([self._read(str(entry["fileName"])) for entry in merged])
             order = [("instantTime", "ascending"), ("action", "ascending")]
             new = self._write_data(table.sort_by(order), full + 1)
-            self._publish([new, *[entry for entry in manifest if entry not in merged]])
+            manifest = [new, *[entry for entry in manifest if entry not in merged]]
+            names = self._names()
+            self._publish(manifest, names, self._current(names))
             written.append(f"{self._folder}/{new['fileName']}")
 
     def _read(self, name: str) -> pa.Table:
@@ -159,14 +169,11 @@ class HistoryArchiveWriter:
 
     # -- manifest ----------------------------------------------------------------------------------------------------
 
-    def _numbers(self) -> list[int]:
-        return sorted(int(match[1]) for match in map(_MANIFEST_NAME.fullmatch, self._names()) if match)
-
     def _names(self) -> list[str]:
         listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
         return [path.rsplit("/", 1)[-1] for path in listing]
 
-    def _current(self) -> int | None:
+    def _current(self, names: Iterable[str]) -> int | None:
         """The number of the current manifest: that in ``_version_``, or the greatest where there is none."""
         try:
             text = self._storage.read_bytes(f"{self._folder}/_version_").decode("latin-1").strip()
@@ -174,10 +181,9 @@ class HistoryArchiveWriter:
             text = ""
         if text.isdecimal():
             return int(text)
-        return max(self._numbers(), default=None)
+        return max(_numbers(names), default=None)
 
-    def _manifest(self) -> list[dict[str, Any]]:
-        current = self._current()
+    def _manifest(self, current: int | None) -> list[dict[str, Any]]:
         if current is None:
             return []
         path = f"{self._folder}/manifest_{current}"
@@ -187,27 +193,41 @@ class HistoryArchiveWriter:
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptFileError(f"archive manifest: {error}", path=self._storage.uri(path)) from error
 
-    def _publish(self, entries: list[dict[str, Any]]) -> None:
-        """Write the next manifest, make it current, and delete files that no retained manifest names."""
-        number = max([*self._numbers(), self._current() or 0], default=0) + 1
+    def _publish(self, entries: list[dict[str, Any]], names: list[str], current: int | None) -> None:
+        """Write the next manifest, make it current, and delete files that no retained manifest names.
+
+        Args:
+            entries: of the manifest.
+            names: files of the archive.
+            current: number of the current manifest.
+        """
+        number = max([*_numbers(names), current or 0], default=0) + 1
         text = json.dumps({"files": sorted(entries, key=lambda entry: str(entry["fileName"]))}, indent=2)
         self._storage.create_if_absent(f"{self._folder}/manifest_{number}", text.encode())
         version = f"{self._folder}/_version_"
-        self._storage.delete(version)  # for a moment the greatest manifest counts, which is the new one
-        self._storage.create_if_absent(version, str(number).encode())
-        self._remove_old()
+        if self._storage.has_folders:
+            self._storage.delete(version)  # for a moment the greatest manifest counts, which is the new one
+            self._storage.create_if_absent(version, str(number).encode())
+        else:
+            self._storage.write_bytes(version, str(number).encode())
+        self._remove_old([*names, f"manifest_{number}"], {str(entry["fileName"]) for entry in entries})
 
-    def _remove_old(self) -> None:
-        numbers = self._numbers()
-        for number in numbers[:-RETAINED_MANIFESTS]:
-            self._storage.delete(f"{self._folder}/manifest_{number}")
-        named: set[str] = set()
-        for number in numbers[-RETAINED_MANIFESTS:]:
-            manifest = json.loads(self._storage.read_bytes(f"{self._folder}/manifest_{number}"))
-            named.update(str(entry["fileName"]) for entry in manifest["files"])
-        for name in self._names():
-            if _DATA_NAME.fullmatch(name) and name not in named:
-                self._storage.delete(f"{self._folder}/{name}")
+    def _remove_old(self, names: list[str], named: set[str]) -> None:
+        """Delete what no retained manifest names; ``named`` is what the newest one does."""
+        numbers = _numbers(names)
+        gone = [f"manifest_{number}" for number in numbers[:-RETAINED_MANIFESTS]]
+        unnamed = [name for name in names if _DATA_NAME.fullmatch(name) and name not in named]
+        if unnamed:
+            for number in numbers[-RETAINED_MANIFESTS:-1]:
+                manifest = json.loads(self._storage.read_bytes(f"{self._folder}/manifest_{number}"))
+                named.update(str(entry["fileName"]) for entry in manifest["files"])
+        gone += [name for name in unnamed if name not in named]
+        self._storage.delete_files([f"{self._folder}/{name}" for name in gone])
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    """Numbers of the manifests among files."""
+    return sorted(int(match[1]) for match in map(_MANIFEST_NAME.fullmatch, names) if match)
 
 
 def _level(entry: Mapping[str, Any]) -> int:
@@ -231,11 +251,10 @@ class LogArchiveWriter:
 
     def add(self, instants: Sequence[Instant], states: StateFiles) -> list[str]:
         """Write all states of completed instants to a new log file; returns its path."""
-        entries = [
-            self._entry(state, data, mtime)
-            for instant in sorted(instants, key=lambda i: i.sort_key)
-            for state, data, mtime in states.files(instant)
-        ]
+        ordered = sorted(instants, key=lambda i: i.sort_key)
+        reads = [partial(states.files, instant, lambda _: True) for instant in ordered]
+        files = [file for own in run_together(self._storage, reads) for file in own]
+        entries = [self._entry(state, data, mtime) for state, data, mtime in files]
         blocks = [
             _entry_block(entries[start : start + _BLOCK_ENTRIES]) for start in range(0, len(entries), _BLOCK_ENTRIES)
         ]

@@ -5,17 +5,18 @@ Source: docs/format.md#archived-timeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archival.archive_files import HistoryArchiveWriter, LogArchiveWriter, StateFile
 from hudi_hive.timeline.archival.selection import Selection, select_instants
-from hudi_hive.timeline.core import Timeline, TimelineSettings, TimelineWriter
+from hudi_hive.timeline.core import Timeline, TimelineSettings, TimelineWriter, timeline_folder
 from hudi_hive.timeline.instants import COMMIT, REPLACE_COMMIT, Instant, State, comparable_action, parse_instant_name
 
 MIN_COMMITS: Final = 20
@@ -112,7 +113,8 @@ def archive(
             f"hoodie.keep.min.commits={min_commits} must be at least 1 and less than "
             f"hoodie.keep.max.commits={max_commits}"
         )
-    timeline = _load(client.storage, client.config)
+    listing = client.storage.list(timeline_folder(client.config.layout, client.config.timeline_path), missing_ok=True)
+    timeline = _load(client.storage, client.config, listing if listing.num_rows else None)
     compacted = _metadata_bound(client)
     if compacted is not None and (bound is None or compacted < bound):
         bound, reason = compacted, "the last compaction of the metadata table"
@@ -134,19 +136,18 @@ def archive(
         selection = select()
     written: list[str] = []
     if selection.instants:
-        states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))
+        states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config), listing)
         # An archival that died before it removed the active files had archived them already.
         archived_keys = timeline.archived().completed_since(selection.instants[0].requested)
         fresh = [i for i in selection.instants if (i.requested, i.comparable_action) not in archived_keys]
         if fresh:
             written = _archive_writer(client.storage, client.config).add(fresh, states)
-        for instant in selection.instants:
-            states.remove(instant)
+        states.remove(selection.instants)
     active = len(timeline.instants) - len(selection.instants)
     return ArchiveReport(selection.instants, active, tuple(written), selection.bound, selection.reason)
 
 
-def _load(storage: Storage, config: ArchivalConfig) -> Timeline:
+def _load(storage: Storage, config: ArchivalConfig, listing: pa.Table | None) -> Timeline:
     return Timeline.load(
         storage,
         layout=config.layout,
@@ -154,6 +155,7 @@ def _load(storage: Storage, config: ArchivalConfig) -> Timeline:
         history_path=config.history_path,
         archive_folder=config.archive_folder,
         timezone=config.timezone,
+        listing=listing,
     )
 
 
@@ -180,9 +182,9 @@ def _first_showing(storage: Storage, timeline: Timeline, instants: Iterable[Inst
 
     A savepoint may keep them from the clean that went by.
     """
-    for instant in instants:
-        if instant.action != REPLACE_COMMIT:
-            continue
+    replacing = [instant for instant in instants if instant.action == REPLACE_COMMIT]
+    timeline.read_ahead(replacing)
+    for instant in replacing:
         replaced = timeline.commit_metadata(instant).replaced
         ids: dict[str, set[str]] = {}
         for partition, file_id in zip(replaced["partition"].to_pylist(), replaced["file_id"].to_pylist(), strict=True):
@@ -195,12 +197,11 @@ def _first_showing(storage: Storage, timeline: Timeline, instants: Iterable[Inst
 
 
 class _ActiveFiles:
-    """The files of all states of active instants, from one listing."""
+    """The files of all states of active instants, from a listing of their folder."""
 
-    def __init__(self, storage: Storage, layout: int, writer: TimelineWriter) -> None:
+    def __init__(self, storage: Storage, layout: int, writer: TimelineWriter, listing: pa.Table) -> None:
         self._storage = storage
         self._writer = writer
-        listing = storage.list(writer.folder)
         files = listing.filter(pc.invert(listing["is_dir"]))
         self._states: dict[tuple[str, str], list[tuple[Instant, int]]] = {}
         for path, mtime in zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True):
@@ -209,10 +210,12 @@ class _ActiveFiles:
                 key = (state.requested, comparable_action(state.action))
                 self._states.setdefault(key, []).append((state, mtime))
 
-    def files(self, instant: Instant) -> list[StateFile]:
-        """The file of each state of an instant, oldest state first."""
+    def files(self, instant: Instant, needed: Callable[[Instant], bool]) -> list[StateFile]:
+        """The files of the needed states of an instant, oldest state first."""
         result: list[StateFile] = []
         for state, mtime in self._ordered(instant):
+            if not needed(state):
+                continue
             try:
                 data = self._storage.read_bytes(state.path)
             except PathNotFoundError:
@@ -223,10 +226,16 @@ class _ActiveFiles:
             result.append(StateFile(instant if state.is_completed else state, data, mtime))
         return result
 
-    def remove(self, instant: Instant) -> None:
-        """Delete an instant's files, the completed one last."""
-        for state, _ in self._ordered(instant):
-            self._storage.delete(state.path)
+    def remove(self, instants: Iterable[Instant]) -> None:
+        """Delete the files of instants: the pending states of all, then the completed ones, the oldest first.
+
+        One by one: what is older than the first active instant counts as complete, what is newer must be there.
+        """
+        states = [state for instant in instants for state, _ in self._ordered(instant)]
+        self._storage.delete_files([state.path for state in states if not state.is_completed])
+        for state in states:
+            if state.is_completed:
+                self._storage.delete(state.path)
 
     def _ordered(self, instant: Instant) -> list[tuple[Instant, int]]:
         states = self._states.get((instant.requested, instant.comparable_action), [])

@@ -221,15 +221,22 @@ class TimelineWriter:
         """Delete the files of an instant's states in the given order; absent files are skipped.
 
         A rollback takes the newest state first, so that a death half-way leaves a pending instant that is rolled back
-        again; archival takes the completed state last, so that one never looks pending.
+        again; archival takes the completed state last, so that one never looks pending. Pending states that follow
+        one another go in one request where a store has such.
 
         Args:
             instant: any state of it; of a completed one in layout 2 the file name tells the completion time.
             states: the states to delete.
         """
+        pending: list[str] = []
         for state in states:
-            for path in self._files(instant, state):
-                self._storage.delete(path)
+            if state is State.COMPLETED:
+                self._storage.delete_files(pending)
+                self._storage.delete_files(self._files(instant, state))
+                pending = []
+            else:
+                pending += self._files(instant, state)
+        self._storage.delete_files(pending)
 
     def path(self, action: str, instant: str, state: State, completed: str | None = None) -> str:
         """Path of an instant's file relative to the table's base path."""

@@ -61,10 +61,17 @@ def create_marker(storage: Storage, instant: str, partition: str, name: str, kin
     storage.write_bytes(path, b"")
 
 
-def marked_files(storage: Storage, instant: str) -> pa.Table:
-    """The files that an instant's markers name, in no order: ``partition``, ``name``, ``kind``."""
+def marked_files(storage: Storage, instant: str, listing: pa.Table | None = None) -> pa.Table:
+    """The files that an instant's markers name, in no order: ``partition``, ``name``, ``kind``.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: the instant.
+        listing: of all below its folder of markers, if there is one already.
+    """
     folder = marker_folder(instant)
-    listing = storage.list(folder, recursive=True, missing_ok=True)
+    if listing is None:
+        listing = storage.list(folder, recursive=True, missing_ok=True)
     listing = listing.filter(pc.invert(listing.column("is_dir")))
     partitions, names, kinds = [], [], []
     for path in listing.column("path").to_pylist():
@@ -139,10 +146,19 @@ def try_remove_leftovers(storage: Storage, instant: str) -> None:
         _log.warning("what workers staged for %s is left: %s", instant, error)
 
 
-def try_remove_markers(storage: Storage, instant: str) -> None:
-    """Delete the markers of a completed instant; errors are logged and not raised."""
+def try_remove_markers(storage: Storage, instant: str, *, made_here: bool = False) -> None:
+    """Delete the markers of a completed instant; errors are logged and not raised.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: the instant.
+        made_here: all of them are of this process and on a store, which need not list them.
+    """
     try:
-        remove_markers(storage, instant)
+        if made_here and not storage.has_folders:
+            storage.delete_files(made_markers(storage, instant))
+        else:
+            remove_markers(storage, instant)
     except Exception as error:
         _log.warning("markers of %s are left: %s", instant, error)
 

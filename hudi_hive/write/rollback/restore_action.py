@@ -21,10 +21,9 @@ from hudi_hive.timeline.payloads import (
     encode_restore_metadata,
     encode_restore_plan,
 )
-from hudi_hive.write.coordination import WriterHeartbeat
 from hudi_hive.write.rollback.rollback_action import forget, hand_down_versions, undo
 from hudi_hive.write.rollback.undo import files_to_undo
-from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_restore
+from hudi_hive.write.service_base import Claim, ServiceContext, claimed, refuse_pending_restore
 
 
 def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
@@ -70,8 +69,8 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
 
 
 def _claimed(context: ServiceContext, instant: Instant, plan: RestorePlan) -> RestoreMetadata:
-    with claimed(context, instant) as (running, heartbeat):
-        return _execute(context, running, plan, heartbeat)
+    with claimed(context, instant) as claim:
+        return _execute(claim, plan)
 
 
 def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], ...]:
@@ -109,9 +108,8 @@ def _refuse_later(client: MetaClient, savepoint: str, targets: Collection[str] =
         )
 
 
-def _execute(
-    context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: WriterHeartbeat
-) -> RestoreMetadata:
+def _execute(claim: Claim, plan: RestorePlan) -> RestoreMetadata:
+    context, instant = claim.context, claim.instant
     started = time.monotonic_ns()
     # The plan may be another writer's, and savepoints may have come since.
     undoing = {requested for requested, _ in plan.targets}
@@ -129,7 +127,7 @@ def _execute(
     metadata = RestoreMetadata(instant, tuple(time for time, _ in plan.targets), plan.targets, undone)
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
-        heartbeat.verify()
+        claim.heartbeat.verify()
         undone_times = {requested for requested, _ in plan.targets}
         for target in [i for i in now.client.timeline.instants if i.is_write and i.requested in undone_times]:
             forget(now, target, keep_plan=False)

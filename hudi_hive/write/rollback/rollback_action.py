@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from hudi_hive.errors import InstantNotFoundError, WriteConflictError, WriteErro
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options import services as declared
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, run_together
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import check_data_files
 from hudi_hive.timeline import Instant, State
@@ -61,6 +60,7 @@ from hudi_hive.write.rollback.requests import undo_request
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, versions_until
 from hudi_hive.write.service_base import (
+    Claim,
     ServiceContext,
     claimed,
     ending,
@@ -121,7 +121,9 @@ def rollback(
             own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
             return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
 
-        now, own = context.request(ROLLBACK, plan, check=partial(_check_again, target=target, dead=dead))
+        seen = context.client.timeline.instants
+        check = partial(_check_again, target=target, dead=dead, seen=seen)
+        now, own = context.request(ROLLBACK, plan, check=check)
         return _execute(now, own, target, requests, beating[0], drop_plan=drop_plan)
 
 
@@ -160,11 +162,8 @@ def rollback_failed_writes(context: ServiceContext, *, recent: bool = False) -> 
 
 def _leftovers(storage: Storage) -> tuple[list[str], list[str]]:
     """Instants with markers, and instants with a heartbeat; a store is asked for both at the same time."""
-    if storage.is_local:
-        return marked_instants(storage), beating_instants(storage)
-    with ThreadPoolExecutor(1, thread_name_prefix="hudi-list") as pool:
-        beating = pool.submit(beating_instants, storage)
-        return marked_instants(storage), beating.result()
+    marked, beating = run_together(storage, [partial(marked_instants, storage), partial(beating_instants, storage)])
+    return marked, beating
 
 
 def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
@@ -198,11 +197,12 @@ def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
     Raises:
         WriteConflictError: another process goes on with it.
     """
-    with claimed(context, instant) as (running, heartbeat):
-        return _resumed(context.reload(), running, heartbeat)
+    with claimed(context, instant) as claim:
+        return _resumed(claim)
 
 
-def _resumed(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbeat) -> RollbackMetadata:
+def _resumed(claim: Claim) -> RollbackMetadata:
+    context, instant = claim.context, claim.instant
     plan = context.client.timeline.rollback_plan(instant)
     if plan.target is None:
         raise WriteError(
@@ -213,7 +213,7 @@ def _resumed(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbe
     if context.writer.exclude(target):
         context = context.reload()
         target = _state_of(context, requested, action)
-    return _execute(context, instant, target, plan.requests, heartbeat)
+    return _execute(context, instant, target, plan.requests, claim.heartbeat)
 
 
 def _state_of(context: ServiceContext, requested: str, action: str) -> Instant:
@@ -390,15 +390,19 @@ def _check(context: ServiceContext, target: Instant) -> None:
     refuse_lost_versions(context.client, target)
 
 
-def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
-    """Under the lock: what is to be undone is what it was, and nobody else's."""
+def _check_again(now: ServiceContext, *, target: Instant, dead: bool, seen: Sequence[Instant]) -> None:
+    """Under the lock: what is to be undone is what it was, and nobody else's.
+
+    What was checked before, by the same timeline, is not checked again: whoever deletes files is on it.
+    """
     same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
     begun = {target[0] for target in rolled_back_now(now)}
     # Who takes the table's lock may have excluded it meanwhile, so that it is requested again.
     states = {target.state, State.REQUESTED} if target.state is State.INFLIGHT else {target.state}
     if not any(i.state in states for i in same) or target.requested in begun:
         raise _conflict(now, str(target), target.requested)
-    _check(now, target)
+    if tuple(now.client.timeline.instants) != tuple(seen):
+        _check(now, target)
     if dead:
         refuse_beating(now, target)
     if now.writer.exclude(target):
@@ -462,7 +466,7 @@ def _execute(
     started = time.monotonic_ns()
     keep = bool(target.path) and not drop_plan and keeps_plan(context, target)
     if instant.state is State.REQUESTED:
-        instant = context.writer.transition_inflight(ROLLBACK, instant.requested)
+        instant = context.writer.transition_inflight(ROLLBACK, instant.requested, just_seen=True)
     if target.is_completed:
         hand_down_versions(context, [target.requested])
     metadata = undo(context, instant.requested, target, requests)
@@ -470,7 +474,7 @@ def _execute(
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()
         if table is not None:
-            table.rollback(instant.requested, target.requested, changes_of(metadata))
+            table.rollback(instant.requested, target.requested, changes_of(metadata), current=True)
         if target.path:
             forget(now, target, keep_plan=keep)
         taken = (time.monotonic_ns() - started) // 1_000_000

@@ -55,7 +55,8 @@ def create_savepoint(
         completion = now.clock.completion_time(now.client.timeline, target.requested, now.client.config.timezone)
         if held is not None:
             held.verify()
-        now.writer.complete(SAVEPOINT, target.requested, encode_savepoint_metadata(metadata), completion)
+        outcome = encode_savepoint_metadata(metadata)
+        now.writer.complete(SAVEPOINT, target.requested, outcome, completion, just_seen=True)
     return metadata
 
 

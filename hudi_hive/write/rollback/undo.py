@@ -22,7 +22,7 @@ from hudi_hive.errors import UnsafePathError
 from hudi_hive.formats.log import iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import DirectoryLister, FileKind, check_data_files, parse_file_names
+from hudi_hive.table.view import FileKind, check_data_files, parse_file_names
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import DELTA_COMMIT, LOG_COMPACTION
 from hudi_hive.timeline.payloads import RollbackRequest
@@ -61,7 +61,7 @@ def files_to_undo(
         partitions = {posixpath.dirname(path) for path in marked}
     else:
         partitions = _all_partitions(client)
-    files = _with_parts(DirectoryLister(client.storage).files(sorted(partitions)))
+    files = _with_parts(client.directory_lister.files(sorted(partitions)))
     doomed = files.filter(_deleted(client, target, files, undone))
     requests = [
         RollbackRequest(partition, None, None, tuple(names), {}) for partition, names in sorted(_by_partition(doomed))
@@ -73,7 +73,7 @@ def files_to_undo(
 
 
 def _all_partitions(client: MetaClient) -> list[str]:
-    return DirectoryLister(client.storage).partitions() if client.config.is_partitioned else [""]
+    return client.directory_lister.partitions() if client.config.is_partitioned else [""]
 
 
 def _marked_data_files(storage: Storage, instant: str) -> set[str]:
@@ -91,13 +91,16 @@ def _marked_data_files(storage: Storage, instant: str) -> set[str]:
 
 def _marked_paths(storage: Storage, instant: str) -> set[str]:
     """Paths of the files that markers of either kind name (docs/format.md#markers)."""
-    direct = marked_files(storage, instant)
+    folder = marker_folder(instant)
+    listing = storage.list(folder, recursive=True, missing_ok=True)
+    direct = marked_files(storage, instant, listing)
     paths = {
         posixpath.join(*place)
         for place in zip(direct["partition"].to_pylist(), direct["name"].to_pylist(), strict=True)
     }
-    folder = marker_folder(instant)
-    for path in storage.list(folder, missing_ok=True).column("path").to_pylist():
+    for path in listing.column("path").to_pylist():
+        if posixpath.dirname(path) != folder:
+            continue
         name = posixpath.basename(path)
         if name.startswith(_SERVER_MARKERS) and name[len(_SERVER_MARKERS) :].isdigit():
             lines = storage.read_bytes(path).decode("utf-8", "replace").splitlines()

@@ -11,6 +11,8 @@ from hudi_hive.write.service_base.checks import (
     refuse_topped,
 )
 from hudi_hive.write.service_base.claim import (
+    Claim,
+    claim,
     claimed,
     ending,
     is_beating,
@@ -22,7 +24,9 @@ from hudi_hive.write.service_base.claim import (
 from hudi_hive.write.service_base.context import ServiceContext
 
 __all__ = [
+    "Claim",
     "ServiceContext",
+    "claim",
     "claimed",
     "ending",
     "is_beating",

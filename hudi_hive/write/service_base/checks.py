@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import DirectoryLister, FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
 from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, RollbackRequest
@@ -159,7 +159,7 @@ def refuse_lost_versions(client: MetaClient, target: Instant) -> None:
     if not needed.num_rows:
         return
     partitions = sorted(set(needed["partition"].to_pylist()))
-    left = _newest_before(DirectoryLister(client.storage).files(partitions), target.requested)
+    left = _newest_before(client.directory_lister.files(partitions), target.requested)
     gone = _newest_before(_cleaned_since(client, target.requested), target.requested)
     for place in zip(needed["partition"].to_pylist(), needed["file_id"].to_pylist(), strict=True):
         if place not in left or left[place] < gone.get(place, ""):

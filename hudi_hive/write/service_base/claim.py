@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from hudi_hive.errors import CommitOutcomeUnknownError, TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
@@ -37,29 +38,55 @@ def refuse_beating(context: ServiceContext, instant: Instant) -> None:
         )
 
 
-@contextmanager
-def claimed(
-    context: ServiceContext, instant: Instant, payload: bytes = b""
-) -> Iterator[tuple[Instant, WriterHeartbeat]]:
-    """Start a requested service, or continue an interrupted one, with a heartbeat inside the block.
+class Claim(NamedTuple):
+    """A service's instant that this process is at.
+
+    Attributes:
+        context: the table as of the claim, under its lock.
+        instant: the inflight instant.
+        heartbeat: its heartbeat, which must still beat when the service completes.
+    """
+
+    context: ServiceContext
+    instant: Instant
+    heartbeat: WriterHeartbeat
+
+
+def claim(now: ServiceContext, instant: Instant, payload: bytes = b"") -> Claim:
+    """Start a requested service, or continue an interrupted one, with a heartbeat, which :func:`ending` ends.
 
     Args:
-        context: the table; its lock must not be held.
+        now: the table, under its lock.
         instant: the service's instant, pending.
         payload: of the inflight file, if the instant is to begin.
-
-    Yields:
-        The inflight instant, and the heartbeat, which must still beat when the service completes.
 
     Raises:
         WriteConflictError: another process is at it, or has completed or undone it.
     """
-    heartbeat = WriterHeartbeat.of(context.options, context.client.storage, instant.requested)
+    heartbeat = WriterHeartbeat.of(now.options, now.client.storage, instant.requested)
+    inflight = _begun(now, instant, payload)
+    heartbeat.start()
+    return Claim(now.with_pending(inflight), inflight, heartbeat)
+
+
+@contextmanager
+def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> Iterator[Claim]:
+    """Claim an instant under the table's lock, and end its heartbeat behind the block.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant, payload: as of :func:`claim`.
+
+    Yields:
+        The claim.
+
+    Raises:
+        WriteConflictError: as of :func:`claim`.
+    """
     with context.lock():
-        running = _begun(context.reload(), instant, payload)
-        heartbeat.start()
-    with ending(heartbeat, instant.requested):
-        yield running, heartbeat
+        own = claim(context.reload(), instant, payload)
+    with ending(own.heartbeat, own.instant.requested):
+        yield own
 
 
 @contextmanager
@@ -102,7 +129,7 @@ def _begun(now: ServiceContext, instant: Instant, payload: bytes) -> Instant:
         refuse_beating(now, pending)
         return pending
     try:
-        return now.writer.transition_inflight(instant.action, instant.requested, payload)
+        return now.writer.transition_inflight(instant.action, instant.requested, payload, just_seen=True)
     except TimelineError as error:  # processes without a common lock
         raise WriteConflictError(
             f"another process has just begun {instant.action}",

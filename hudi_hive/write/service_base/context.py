@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import Instant
+from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.write.coordination import (
     AfterCommit,
@@ -52,6 +52,15 @@ class ServiceContext:
     def reload(self) -> ServiceContext:
         """A context with the current state of the table."""
         return replace(self, client=self.client.reload())
+
+    def with_pending(self, instant: Instant) -> ServiceContext:
+        """A context whose table has this instant requested or inflight, under the lock that it was read under."""
+        return replace(self, client=self.client.at(self.client.timeline.with_pending(instant)))
+
+    @property
+    def knows_markers(self) -> bool:
+        """Whether threads of this process alone write files, and each of them once: a store need not list markers."""
+        return not self.client.storage.is_local and isinstance(self.executor, LocalExecutor)
 
     @property
     def writer(self) -> TimelineWriter:
@@ -107,7 +116,9 @@ class ServiceContext:
                 writer.prepare(instant.action, instant.requested, payload, again=True)
             if held is not None:
                 held.verify()  # whoever took a lost lock may have completed something that this one has not seen
-            after.complete(writer, instant.action, payload, completion)
+            pending = now.client.timeline.pending({instant.action})
+            is_inflight = any(i.requested == instant.requested and i.state is State.INFLIGHT for i in pending)
+            after.complete(writer, instant.action, payload, completion, just_seen=is_inflight)
         self.failed.update(after.failed)
         assert after.done is not None
         return after.done

@@ -40,8 +40,7 @@ from hudi_hive.timeline.payloads import (
     encode_clean_metadata,
     encode_cleaner_plan,
 )
-from hudi_hive.write.coordination import WriterHeartbeat
-from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_undo
+from hudi_hive.write.service_base import Claim, ServiceContext, claim, claimed, ending, refuse_pending_undo
 
 _log = logging.getLogger(__name__)
 
@@ -78,21 +77,28 @@ class CleanPolicy:
         )
 
 
-def clean(context: ServiceContext) -> CleanMetadata | None:
+def clean(context: ServiceContext, *, recent: bool = False) -> CleanMetadata | None:
     """Complete interrupted cleans, then schedule and execute one; None when there is nothing to delete.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clean.*`` of its options choose the policy.
+        recent: the context's table was read right before.
     """
     done: CleanMetadata | None = None
-    context = context.reload()
+    context = context if recent else context.reload()
     for pending in context.client.timeline.pending({CLEAN}):
         with suppress(WriteConflictError):  # another process is at it
             done = execute_clean(context, pending)
-    instant = schedule_clean(context)
-    if instant is not None:
-        with suppress(WriteConflictError):  # another process has taken it up
-            done = execute_clean(context, instant)
+    own: Claim | None = None
+    with suppress(WriteConflictError):  # another process has taken it up
+        with context.lock():
+            now = context.reload()
+            instant = _scheduled(now, CleanPolicy.of(context.options))
+            if instant is not None:
+                own = claim(now.with_pending(instant), instant, _repeated_plan(now, instant))
+        if own is not None:
+            with ending(own.heartbeat, own.instant.requested):
+                done = _cleaned(own)
     return done
 
 
@@ -100,16 +106,20 @@ def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -
     """Schedule a clean: write its plan; None when there is nothing to delete."""
     policy = CleanPolicy.of(context.options) if policy is None else policy
     with context.lock():
-        now = context.reload()
-        refuse_pending_undo(now)
-        plan = plan_clean(now.client, policy)
-        if not plan.files.num_rows and not plan.partitions_to_delete:
-            return None
-        time_ = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
-        actions = {i.requested: i.action for i in now.client.timeline.write_instants()}
-        action = actions.get(plan.earliest_retained or "", "commit")
-        payload = encode_cleaner_plan(plan, now.client.base_path, retained_action=action)
-        return now.writer.create_requested(CLEAN, time_, payload)
+        return _scheduled(context.reload(), policy)
+
+
+def _scheduled(now: ServiceContext, policy: CleanPolicy) -> Instant | None:
+    """Write the plan of a clean under the lock."""
+    refuse_pending_undo(now)
+    plan = plan_clean(now.client, policy)
+    if not plan.files.num_rows and not plan.partitions_to_delete:
+        return None
+    time_ = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
+    actions = {i.requested: i.action for i in now.client.timeline.write_instants()}
+    action = actions.get(plan.earliest_retained or "", "commit")
+    payload = encode_cleaner_plan(plan, now.client.base_path, retained_action=action)
+    return now.writer.create_requested(CLEAN, time_, payload)
 
 
 def keeps_all(context: ServiceContext) -> bool:
@@ -125,14 +135,19 @@ def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
         UnsafePathError: the plan names something that is no data file of the table; nothing was deleted.
         WriteConflictError: another process is at it, or has completed it.
     """
-    repeat = b""
+    with claimed(context, instant, _repeated_plan(context, instant)) as own:
+        return _cleaned(own)
+
+
+def _repeated_plan(context: ServiceContext, instant: Instant) -> bytes:
+    """What the inflight file of a clean holds: in version 6 the plan again."""
     if instant.state is State.REQUESTED and context.client.config.layout == 1:
-        repeat = context.client.storage.read_bytes(instant.path)  # version 6 repeats the plan in the inflight file
-    with claimed(context, instant, repeat) as (running, heartbeat):
-        return _cleaned(context.reload(), running, heartbeat)
+        return context.client.storage.read_bytes(instant.path)
+    return b""
 
 
-def _cleaned(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbeat) -> CleanMetadata:
+def _cleaned(own: Claim) -> CleanMetadata:
+    context, instant = own.context, own.instant
     started = time.monotonic_ns()
     plan = context.client.timeline.cleaner_plan(instant)
     planned = _names_by_partition(plan.files)
@@ -160,7 +175,7 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbe
     outcome = [metadata]
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
-        heartbeat.verify()
+        own.heartbeat.verify()
         gone = _drop_partitions(now.client, plan.partitions_to_delete)
         if table is not None:
             changes = MetadataChanges(
@@ -168,7 +183,7 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbe
                 partitions_touched=tuple(sorted(by_partition)),
                 partitions_deleted=gone,
             )
-            table.apply(instant.requested, CLEAN, changes)
+            table.apply(instant.requested, CLEAN, changes, current=True)
         taken = (time.monotonic_ns() - started) // 1_000_000
         outcome[0] = replace(metadata, time_taken_ms=taken, partitions=_with_dropped(metadata, plan.policy, gone))
         return encode_clean_metadata(outcome[0])

@@ -36,7 +36,6 @@ from hudi_hive.timeline.payloads import CLUSTERING_SCHEMA, ClusteringPlan, encod
 from hudi_hive.write.commit import metadata_changes
 from hudi_hive.write.coordination import (
     ConcurrentOperation,
-    WriterHeartbeat,
     check_conflicts,
     refuse_new_index,
     touched_groups,
@@ -54,8 +53,10 @@ from hudi_hive.write.files import (
 from hudi_hive.write.options import ClusteringSettings, WriteConfig
 from hudi_hive.write.rollback import keeps_plan, requested_again, rollback
 from hudi_hive.write.service_base import (
+    Claim,
     ServiceContext,
-    claimed,
+    claim,
+    ending,
     is_beating,
     pending_still,
     refuse_buckets,
@@ -78,19 +79,24 @@ def pending_clusterings(client: MetaClient) -> list[Instant]:
     return [plan.instant for plan in client.timeline.pending_clustering_plans()]
 
 
-def cluster(context: ServiceContext) -> list[Instant]:
+def cluster(context: ServiceContext, *, recent: bool = False) -> list[Instant]:
     """Execute pending clusterings that no other process executes, then schedule and execute one.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clustering.*`` of its options say what is clustered.
+        recent: the context's table was read right before.
 
     Returns:
         The completed commits.
     """
-    pending = pending_clusterings(context.reload().client)
+    pending = pending_clusterings((context if recent else context.reload()).client)
     done = [execute_clustering(context, one) for one in pending if not is_beating(context, one.requested)]
-    planned = schedule_clustering(context)
-    return done if planned is None else [*done, execute_clustering(context, planned)]
+    config = WriteConfig.of(context.options, context.client.config)
+    with context.lock():
+        now = context.reload()
+        planned = _scheduled(now, config, None)
+        own = None if planned is None else claim(now.with_pending(planned), planned)
+    return done if own is None else [*done, _completed(context, own)]
 
 
 def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
@@ -104,23 +110,27 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
         WriteError: version 6: a write is pending, which may be about to append to a group that would be replaced.
     """
     config = WriteConfig.of(context.options, context.client.config)
-    settings = config.clustering
     with context.lock():
-        now = context.reload()
-        refuse_pending_restore(now.client)
-        refuse_pending_undo(now)
-        _check(now.client, settings)
-        slices, outputs = plan_groups(now.client, settings, partitions)
-        if not slices.num_rows:
-            return None
-        refuse_buckets(now.client, config.index.kind, slices)
-        time = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
-        action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
-        bare = Instant(time, action, State.REQUESTED, None, "", "")
-        params = {SORT_COLUMNS: ",".join(settings.sort_columns)} if settings.sort_columns else {}
-        plan = ClusteringPlan(bare, "CLUSTER", slices, {}, _EXECUTION, params, outputs)
-        payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
-        return now.writer.create_requested(action, time, payload)
+        return _scheduled(context.reload(), config, partitions)
+
+
+def _scheduled(now: ServiceContext, config: WriteConfig, partitions: Sequence[str] | None) -> Instant | None:
+    """Write the plan of a clustering under the lock; arguments and errors as of :func:`schedule_clustering`."""
+    settings = config.clustering
+    refuse_pending_restore(now.client)
+    refuse_pending_undo(now)
+    _check(now.client, settings)
+    slices, outputs = plan_groups(now.client, settings, partitions)
+    if not slices.num_rows:
+        return None
+    refuse_buckets(now.client, config.index.kind, slices)
+    time = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
+    action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
+    bare = Instant(time, action, State.REQUESTED, None, "", "")
+    params = {SORT_COLUMNS: ",".join(settings.sort_columns)} if settings.sort_columns else {}
+    plan = ClusteringPlan(bare, "CLUSTER", slices, {}, _EXECUTION, params, outputs)
+    payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
+    return now.writer.create_requested(action, time, payload)
 
 
 def _check(client: MetaClient, settings: ClusteringSettings) -> None:
@@ -222,31 +232,37 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     if instant.is_completed or not keeps_plan(context, pending_still(context, instant)):
         raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
     context, instant = requested_again(context, instant)
-    plan = context.client.timeline.requested_replace_metadata(instant)
-    running: Instant | None = None
+    with context.lock():
+        own = claim(context.reload(), instant)
+    return _completed(context, own)
+
+
+def _completed(context: ServiceContext, own: Claim) -> Instant:
+    """Execute a clustering that is this process's; errors as of :func:`execute_clustering`."""
     try:
-        with claimed(context, instant) as (running, heartbeat):
-            done = _run(context.reload(), running, plan, heartbeat)
+        with ending(own.heartbeat, own.instant.requested):
+            done = _run(own)
     except CommitOutcomeUnknownError:
         raise  # it may be complete
     except Exception as failure:
-        if running is None:
-            raise  # another process has it
         try:
             # A plan that others came before never succeeds, and bars its file groups as long as it is there.
-            rollback(context, running, drop_plan=isinstance(failure, WriteConflictError))
+            rollback(context, own.instant, drop_plan=isinstance(failure, WriteConflictError))
         except Exception as error:
-            _log.warning("clustering %s was not undone, its next run will: %s", instant.requested, error)
+            _log.warning("clustering %s was not undone, its next run will: %s", own.instant.requested, error)
         raise
-    try_remove_markers(context.client.storage, done.requested)
+    try_remove_markers(context.client.storage, done.requested, made_here=context.knows_markers)
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: WriterHeartbeat) -> Instant:
-    client, time = context.client, instant.requested
+def _run(own: Claim) -> Instant:
+    context, time = own.context, own.instant.requested
+    client = context.client
+    plan = client.timeline.requested_replace_metadata(own.instant)
     write_context, metadata = service_write_context(context, time)
     statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan)))
-    remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    if not context.knows_markers:
+        remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
     replaced: dict[str, list[str]] = defaultdict(list)
     for row in plan.slices.select(["partition", "file_id"]).to_pylist():
@@ -257,15 +273,15 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses, replaced))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
-        heartbeat.verify()
+        own.heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if not write_context.tracks_keys:
             refuse_new_index(now.client, client, time)
         if table is not None:
-            table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))
+            table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced), current=True)
         return encode_commit(metadata, client.config.layout)
 
-    return context.complete(instant, finish)
+    return context.complete(own.instant, finish)
 
 
 def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan) -> list[_Task]:

@@ -26,7 +26,7 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
 from hudi_hive.timeline.payloads import CompactionPlan, encode_commit, encode_compaction_plan
 from hudi_hive.write.commit import metadata_changes
-from hudi_hive.write.coordination import ConcurrentOperation, WriterHeartbeat, check_conflicts, touched_groups
+from hudi_hive.write.coordination import ConcurrentOperation, check_conflicts, touched_groups
 from hudi_hive.write.files import (
     Attempt,
     WriteContext,
@@ -39,8 +39,10 @@ from hudi_hive.write.files import (
 from hudi_hive.write.options import CompactionSettings, WriteConfig
 from hudi_hive.write.rollback import requested_again, rollback
 from hudi_hive.write.service_base import (
+    Claim,
     ServiceContext,
-    claimed,
+    claim,
+    ending,
     is_beating,
     refuse_pending_restore,
     refuse_pending_undo,
@@ -53,19 +55,26 @@ _COMPACT: Final = "COMPACT"
 _MIB: Final = 1 << 20
 
 
-def compact(context: ServiceContext) -> list[Instant]:
+def compact(context: ServiceContext, *, recent: bool = False) -> list[Instant]:
     """Execute pending compactions that no other process executes, then schedule and execute one of the rest.
 
     Args:
         context: the table; its lock must not be held.
+        recent: the context's table was read right before.
 
     Returns:
         The completed commits.
     """
-    pending = context.reload().client.timeline.pending({COMPACTION})
+    now = context if recent else context.reload()
+    pending = now.client.timeline.pending({COMPACTION})
     done = [execute_compaction(context, one) for one in pending if not is_beating(context, one.requested)]
-    planned = schedule_compaction(context)
-    return done if planned is None else [*done, execute_compaction(context, planned)]
+    settings = WriteConfig.of(context.options, context.client.config).compaction
+    _check_table(context.client)
+    with context.lock():
+        now = context.reload()
+        planned = _scheduled(now, settings, None)
+        own = None if planned is None else claim(now.with_pending(planned), planned)
+    return done if own is None else [*done, _completed(context, own)]
 
 
 def compaction_is_due(client: MetaClient, settings: CompactionSettings, *, now_ms: int | None = None) -> bool:
@@ -118,17 +127,21 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
     settings = WriteConfig.of(context.options, context.client.config).compaction
     _check_table(context.client)
     with context.lock():
-        now = context.reload()
-        refuse_pending_restore(now.client)
-        refuse_pending_undo(now)
-        _refuse_pending_writes(now.client)
-        operations = plan_operations(now.client, settings, partitions)
-        if not operations.num_rows:
-            return None
-        time = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
-        bare = Instant(time, COMPACTION, State.REQUESTED, None, "", "")
-        payload = encode_compaction_plan(CompactionPlan(bare, operations, {}, 2), now.client.config.layout)
-        return now.writer.create_requested(COMPACTION, time, payload)
+        return _scheduled(context.reload(), settings, partitions)
+
+
+def _scheduled(now: ServiceContext, settings: CompactionSettings, partitions: Sequence[str] | None) -> Instant | None:
+    """Write the plan of a compaction under the lock; arguments and errors as of :func:`schedule_compaction`."""
+    refuse_pending_restore(now.client)
+    refuse_pending_undo(now)
+    _refuse_pending_writes(now.client)
+    operations = plan_operations(now.client, settings, partitions)
+    if not operations.num_rows:
+        return None
+    time = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
+    bare = Instant(time, COMPACTION, State.REQUESTED, None, "", "")
+    payload = encode_compaction_plan(CompactionPlan(bare, operations, {}, 2), now.client.config.layout)
+    return now.writer.create_requested(COMPACTION, time, payload)
 
 
 def _check_table(client: MetaClient) -> None:
@@ -240,35 +253,41 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
         HudiHiveError: a slice cannot be read or written; the compaction is requested again.
     """
     context, instant = requested_again(context, instant)
-    plan = context.client.timeline.compaction_plan(instant)
-    running: Instant | None = None
+    with context.lock():
+        own = claim(context.reload(), instant)
+    return _completed(context, own)
+
+
+def _completed(context: ServiceContext, own: Claim) -> Instant:
+    """Execute a compaction that is this process's; errors as of :func:`execute_compaction`."""
     try:
-        with claimed(context, instant) as (running, heartbeat):
-            done = _run(context.reload(), running, plan.operations, heartbeat)
+        with ending(own.heartbeat, own.instant.requested):
+            done = _run(own)
     except CommitOutcomeUnknownError:
         raise  # it may be complete
     except Exception:
-        if running is None:
-            raise  # another process has it
         try:
-            rollback(context, running)
+            rollback(context, own.instant)
         except Exception as error:
-            _log.warning("compaction %s was not undone, its next run will: %s", instant.requested, error)
+            _log.warning("compaction %s was not undone, its next run will: %s", own.instant.requested, error)
         raise
-    try_remove_markers(context.client.storage, done.requested)
+    try_remove_markers(context.client.storage, done.requested, made_here=context.knows_markers)
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: WriterHeartbeat) -> Instant:
-    client, time = context.client, instant.requested
+def _run(own: Claim) -> Instant:
+    context, time = own.context, own.instant.requested
+    client = context.client
+    plan = client.timeline.compaction_plan(own.instant)
     write_context, metadata = service_write_context(context, time)
-    slices = slices_of(client, operations)
+    slices = slices_of(client, plan.operations)
     tasks = []
     for number, row in enumerate(slices.to_pylist()):
         base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
         tasks.append(_Task(write_context, plan_of(client, write_context, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
-    remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    if not context.knows_markers:
+        remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
     stats = write_stats(statuses, layout=client.config.layout)
     metadata = replace(metadata, operation=_COMPACT, stats=stats, compacted=True)
@@ -276,13 +295,13 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartb
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
-        heartbeat.verify()
+        own.heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
-            table.apply(time, COMMIT, metadata_changes(statuses, {}))
+            table.apply(time, COMMIT, metadata_changes(statuses, {}), current=True)
         return encode_commit(metadata, client.config.layout)
 
-    return context.complete(instant, finish)
+    return context.complete(own.instant, finish)
 
 
 def _compact_slice(task: _Task) -> pa.Table:

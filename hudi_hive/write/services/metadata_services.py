@@ -122,5 +122,5 @@ class MetadataServices:
             )
         writer = MetadataWriter.open(client, self._context.options)
         assert writer is not None  # only where the options switch the metadata table off
-        created = writer.initialise(partitions, self._context.executor)
-        return MetadataTableChange(created, (), client.reload().config.metadata_partitions)
+        created = writer.initialise(partitions, self._context.executor, current=True)
+        return MetadataTableChange(created, (), writer.client.config.metadata_partitions)

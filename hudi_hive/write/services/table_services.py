@@ -51,6 +51,7 @@ class TableServices:
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
+        self._is_recent = True
 
     @classmethod
     def open(
@@ -106,9 +107,9 @@ class TableServices:
         if schedule:
             return _as_list(schedule_compaction(self._context))
         if execute:
-            pending = self._context.client.timeline.pending({COMPACTION})
+            pending = self._context.reload().client.timeline.pending({COMPACTION})
             return [execute_compaction(self._context, instant) for instant in pending]
-        return compact(self._context)
+        return compact(self._context, recent=self._read_recently())
 
     def cluster(
         self, *, sort_columns: Sequence[str] = (), schedule: bool = False, execute: bool = False
@@ -136,8 +137,9 @@ class TableServices:
         if schedule:
             return _as_list(schedule_clustering(context))
         if execute:
-            return [execute_clustering(context, instant) for instant in pending_clusterings(context.client)]
-        return cluster(context)
+            pending = pending_clusterings(context.reload().client)
+            return [execute_clustering(context, instant) for instant in pending]
+        return cluster(context, recent=self._read_recently())
 
     def clean(self) -> CleanMetadata | None:
         """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None without any.
@@ -145,7 +147,7 @@ class TableServices:
         Raises:
             LockTimeoutError: the table is locked by another writer.
         """
-        return clean(self._context)
+        return clean(self._context, recent=self._read_recently())
 
     def archive(self) -> ArchiveReport:
         """Move instants beyond ``hoodie.keep.max.commits`` to the archive, down to ``hoodie.keep.min.commits``.
@@ -168,7 +170,7 @@ class TableServices:
             LockTimeoutError: the table is locked by another writer.
         """
         if instant is None:
-            return rollback_failed_writes(self._context)
+            return rollback_failed_writes(self._context, recent=self._read_recently())
         return [rollback(self._context, instant)]
 
     def create_savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> SavepointMetadata:
@@ -212,6 +214,11 @@ class TableServices:
             LockTimeoutError: the table is locked by another writer.
         """
         return restore(self._context, savepoint)
+
+    def _read_recently(self) -> bool:
+        """Whether the context's table is as it is now: of a client that was just made, for the first service."""
+        is_recent, self._is_recent = self._is_recent, False
+        return is_recent
 
 
 def _refuse_both(schedule: bool, execute: bool) -> None:
