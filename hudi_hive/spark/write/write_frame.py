@@ -50,7 +50,7 @@ from hudi_hive.spark.write.tasks import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
-from hudi_hive.table import MetaClient, is_hudi_table
+from hudi_hive.table import MetaClient
 from hudi_hive.table.core import create_table
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
@@ -112,12 +112,11 @@ def write(
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
     base, all_options, mode = os.fspath(path), dict(options or {}), mode.lower()
     stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
-    exists = is_hudi_table(base, stored)
-    if exists and mode == "ignore":
+    client = _table_at(base, stored)
+    if client is not None and mode == "ignore":
         return None
-    if exists and mode.startswith("error"):
+    if client is not None and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
-    client = MetaClient.load(base, stored) if exists else None
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
@@ -136,6 +135,13 @@ def write(
         return report
     written = MetaClient.load(base, stored)
     return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
+
+
+def _table_at(base: str, stored: Mapping[str, Any]) -> MetaClient | None:
+    try:
+        return MetaClient.load(base, stored)
+    except TableNotFoundError:
+        return None
 
 
 def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
@@ -201,7 +207,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _append(self, rows: IncomingRows) -> WriteReport:
         """Bulk insert."""
-        with self.transaction() as transaction:
+        with self.transaction(recent=True) as transaction:
             prepared = in_order(rows.prepared(transaction.instant), self.config)
             statuses = self._new_groups(prepared, rows, transaction)
             self.refuse_nested(transaction.client, pc.unique(statuses.column("partition")).to_pylist())
@@ -210,7 +216,7 @@ class SparkWriter(Writer[DataFrame]):
     def _overwrite(self, rows: DataFrame) -> WriteReport:
         incoming = IncomingRows(rows, self.client, self.config)
         self.refuse_bucket_overwrite(self.client)
-        with self.transaction(REPLACE_COMMIT) as transaction, persisted_frames() as persist:
+        with self.transaction(REPLACE_COMMIT, recent=True) as transaction, persisted_frames() as persist:
             prepared = incoming.prepared(transaction.instant)
             if incoming.may_delete:
                 prepared = persist(prepared)
@@ -229,7 +235,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _merge(self, rows: IncomingRows) -> WriteReport:
         """Upsert and insert, and bulk inserts that need to know which records are there."""
-        with self.transaction() as transaction, persisted_frames() as persist:
+        with self.transaction(recent=True) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
@@ -255,7 +261,7 @@ class SparkWriter(Writer[DataFrame]):
     def _delete(self, rows: DataFrame) -> WriteReport:
         # Keys go to the tasks that look for them and to those that write their groups.
         keys = IncomingKeys(rows, self.client, self.config)
-        with self.transaction() as transaction, persisted_frames() as persist:
+        with self.transaction(recent=True) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, keys.named_files())
             index = open_index(self.config, client)

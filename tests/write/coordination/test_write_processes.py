@@ -18,7 +18,7 @@ from hudi_hive.errors import (
     WriteConflictError,
 )
 from tests.support.faults.table_concurrency import Outcome, Race, run
-from tests.support.running.long import with_long_cases
+from tests.support.running.long import long_case, with_long_cases
 from tests.write.shared.concurrency_helpers import QUICK, make, rows, seen
 
 # -- races of two processes ------------------------------------------------------------------------------------------
@@ -92,6 +92,53 @@ def test_processes_whose_clocks_stand_still_draw_distinct_instants(tmp_path: Pat
     instants = HudiTable.open(table.path).timeline.instants
     times = [i.requested for i in instants] + [i.completed for i in instants if i.completed]
     assert len(times) == len(set(times))
+
+
+def _write_some(path: Path, writes: int, start: Any, results: Any) -> None:
+    """Upsert a new key and one that all share, a number of times; say what was acknowledged and what was refused."""
+    done: list[str] = []
+    refused: list[str] = []
+    start.wait()
+    for number in range(writes):
+        key = f"{os.getpid()}-{number}"
+        try:
+            HudiTable.open(path).upsert(rows(key, "shared", value=os.getpid()))
+        except WriteConflictError:
+            refused.append(key)
+        except BaseException as error:
+            results.put(repr(error))
+            raise
+        else:
+            done.append(key)
+    results.put((done, refused))
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "writes"),
+    [
+        (8, "COPY_ON_WRITE", 2),
+        *(long_case(version, kind, 12) for version in (6, 8, 9) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")),
+    ],
+)
+def test_eight_processes_without_a_lock_provider(tmp_path: Path, version: int, kind: str, writes: int) -> None:
+    table = make(tmp_path, version, kind)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.support.faults.table_concurrency"])
+    start, results = context.Barrier(8), context.Queue()
+    processes = [context.Process(target=_write_some, args=(tmp_path / "t", writes, start, results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=600) for _ in processes]
+    for process in processes:
+        process.join(600)
+    done = [key for own, _ in outcomes for key in own]
+    assert done, "somebody is the first to complete"
+    assert len(done) + sum(len(refused) for _, refused in outcomes) == 8 * writes
+    assert [row[0] for row in seen(table)] == sorted([*done, "a", "b", "shared"])
+    timeline = HudiTable.open(table.path).timeline
+    writes_done = {i.requested for i in (*timeline.write_instants(), *timeline.archived().instants) if i.is_write}
+    assert len(writes_done) == len(done) + 1
+    assert not timeline.pending()
 
 
 def test_threads_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
