@@ -94,7 +94,7 @@ class WritableTable(TableMoment):
 
         def follow(client: MetaClient, instant: Instant) -> None:
             try:
-                self.move_to_now()
+                self.move_to_now(client)
             finally:
                 if sync is not None:
                     sync.run(client, instant)

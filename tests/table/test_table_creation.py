@@ -232,7 +232,7 @@ def test_a_death_leaves_the_old_or_the_new_properties(tmp_path: Path, survived: 
     storage = Storage(tmp_path)
     seen = TableConfig.load(storage)
     assert seen.metadata_partitions == (("files",) if survived == 3 else ())
-    assert parse_properties(recover_properties(storage)) == seen.properties
+    assert parse_properties(recover_properties(storage).data) == seen.properties
     assert not storage.exists(BACKUP_PATH)
     assert TableConfig.load(storage) == seen
     update_properties(storage, {"hoodie.table.metadata.partitions": None})
@@ -262,7 +262,7 @@ def test_a_torn_file_gives_way_to_the_backup(tmp_path: Path) -> None:
     whole = storage.read_bytes(PROPERTIES_PATH)
     storage.write_bytes(BACKUP_PATH, whole)
     storage.write_bytes(PROPERTIES_PATH, whole[: len(whole) // 2])
-    assert recover_properties(storage) == whole
+    assert recover_properties(storage).data == whole
     assert TableConfig.load(storage) == old
     storage.write_bytes(BACKUP_PATH, whole[: len(whole) // 2])
     storage.delete(PROPERTIES_PATH)

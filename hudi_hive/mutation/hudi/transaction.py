@@ -122,7 +122,7 @@ class HudiTransaction(TransactionBase):
         """
         self.check_new()
         self._writer = self._make_writer()
-        self._write = self._writer.transaction()
+        self._write = self._writer.transaction(recent=True)
         with _errors_of_transactions():
             self._write.begin()
         self._state = TransactionState.OPEN
@@ -184,7 +184,8 @@ class HudiTransaction(TransactionBase):
             accepted = {manifest.attempt for manifest in self._manifests}
             self.accept(*(made.close() for made in self._coordinators if made.attempt not in accepted))
             changes = self._changes()
-            with _errors_of_transactions():
+            # Base files are read for the index, and again to merge their rows.
+            with _errors_of_transactions(), self._storage.small_files.cached():
                 report = self._writer.commit(self._write, changes)
         except BaseException:
             self._give_up()
@@ -217,8 +218,13 @@ class HudiTransaction(TransactionBase):
         self._report = self._writer.with_services(report)
         follow, write = self._on_commit, self._write
         if follow is not None and write is not None:
-            path = write.client.base_path
-            self._report = followed(self._report, path, CALLBACK, lambda: follow(write.client.reload(), report.instant))
+            path, behind = write.client.base_path, self._writer.behind
+            self._report = followed(
+                self._report,
+                path,
+                CALLBACK,
+                lambda: follow(behind if behind is not None else write.client.reload(), report.instant),
+            )
 
     def _changes(self) -> pa.Table:
         """All staged records.

@@ -62,7 +62,7 @@ def update_properties(
         InvalidPropertiesError: the changed properties would be none of a table; nothing was written.
         UnsupportedTableError: they would be of a table that is not supported; nothing was written.
     """
-    recovered = _recovered(storage, metadata_table)
+    recovered = recover_properties(storage, metadata_table=metadata_table)
     data = recovered.data
     old = parse_properties(data, path=storage.uri(PROPERTIES_PATH))
     new = {key: value for key, value in {**old, **changes}.items() if value is not None}
@@ -96,30 +96,31 @@ def _changed_meanwhile(path: str) -> InvalidPropertiesError:
     )
 
 
-def recover_properties(storage: Storage, *, metadata_table: bool = False) -> bytes:
-    """Complete or undo an interrupted update; returns the bytes of the properties.
+class RecoveredProperties(NamedTuple):
+    """The properties of a table, whose last update is complete or undone.
 
-    Raises:
-        TableNotFoundError: there are neither properties nor a backup.
-        InvalidPropertiesError: neither of them can be read.
+    Attributes:
+        data: the bytes of the file.
+        version: by which the store replaces the file, where it does so atomically and the file was whole.
     """
-    return _recovered(storage, metadata_table).data
-
-
-class _Recovered(NamedTuple):
-    """The bytes of the properties, and where the store replaces files atomically their version, if they were whole."""
 
     data: bytes
     version: FileVersion | None
 
 
-def _recovered(storage: Storage, metadata_table: bool) -> _Recovered:
+def recover_properties(storage: Storage, *, metadata_table: bool = False) -> RecoveredProperties:
+    """Complete or undo an interrupted update, and read the properties.
+
+    Raises:
+        TableNotFoundError: there are neither properties nor a backup.
+        InvalidPropertiesError: neither of them can be read.
+    """
     there, backup = run_together(storage, [partial(_current, storage), partial(_backup, storage)])
     data = None if there is None else there.data
     if data is not None and (backup is None or _is_whole(data, storage, metadata_table)):
         if backup is not None:  # the update had written the file, or had only begun: either is a whole state
             storage.delete(BACKUP_PATH)
-        return _Recovered(data, None if there is None else there.version)
+        return RecoveredProperties(data, None if there is None else there.version)
     if backup is None:
         raise TableNotFoundError(
             "not a Hudi table: no .hoodie/hoodie.properties", path=storage.uri(), remedy="create the table first"
@@ -133,22 +134,22 @@ def _recovered(storage: Storage, metadata_table: bool) -> _Recovered:
     storage.delete(PROPERTIES_PATH)
     storage.create_if_absent(PROPERTIES_PATH, backup.data)
     storage.delete(BACKUP_PATH)
-    return _Recovered(backup.data, None)
+    return RecoveredProperties(backup.data, None)
 
 
-def _current(storage: Storage) -> _Recovered | None:
+def _current(storage: Storage) -> RecoveredProperties | None:
     try:
         if not storage.replaces_atomically:
-            return _Recovered(storage.read_bytes(PROPERTIES_PATH), None)
+            return RecoveredProperties(storage.read_bytes(PROPERTIES_PATH), None)
         version = storage.read_version(PROPERTIES_PATH)
-        return _Recovered(version.data, version)
+        return RecoveredProperties(version.data, version)
     except PathNotFoundError:
         return None
 
 
-def _backup(storage: Storage) -> _Recovered | None:
+def _backup(storage: Storage) -> RecoveredProperties | None:
     try:
-        return _Recovered(storage.read_bytes(BACKUP_PATH), None)
+        return RecoveredProperties(storage.read_bytes(BACKUP_PATH), None)
     except PathNotFoundError:
         return None
 

@@ -389,8 +389,10 @@ class Timeline:
         return decode_cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
 
     def clean_metadata(self, instant: Instant) -> CleanMetadata:
-        """Read the metadata of a completed clean."""
-        return decode_clean_metadata(self._files.outcome(instant, CLEAN), instant)
+        """Read the metadata of a completed clean, once."""
+        return self._derive(
+            f"clean {instant.requested}", lambda: decode_clean_metadata(self._files.outcome(instant, CLEAN), instant)
+        )
 
     def rollback_plan(self, instant: Instant) -> RollbackPlan:
         """Read the plan of a rollback in any state."""

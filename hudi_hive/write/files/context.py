@@ -130,15 +130,21 @@ class WriteContext:
             return MarkerKind.APPEND if self.config.version < 8 else MarkerKind.CREATE
         return MarkerKind.MERGE if merges else MarkerKind.CREATE
 
-    def begin_file(self, partition: str, name: str, *, merges: bool = False) -> str:
+    def begin_file(self, partition: str, name: str, *, merges: bool = False, rewrites: bool = False) -> str:
         """Create the marker of a file, and its partition if that is new.
+
+        Args:
+            partition: its path.
+            name: the file.
+            merges: the file's group has a base file.
+            rewrites: its rows are in the partition already.
 
         Returns:
             The path of the file.
         """
         path = self.path(partition, name)
         create_marker(self.storage, self.instant, partition, name, self.marker_kind(name, merges=merges))
-        if self.storage.is_local or not merges:  # what is merged is in a partition that is there
+        if self.storage.is_local or not (merges or rewrites):  # then the partition is there
             ensure_partition(self.storage, partition, self.instant)
         return path
 

@@ -12,7 +12,7 @@ import logging
 import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -89,24 +89,35 @@ def clean(context: ServiceContext, *, recent: bool = False) -> CleanMetadata | N
     for pending in context.client.timeline.pending({CLEAN}):
         with suppress(WriteConflictError):  # another process is at it
             done = execute_clean(context, pending)
-    own: Claim | None = None
+    claims: list[Claim] = []
     with suppress(WriteConflictError):  # another process has taken it up
-        with context.lock():
-            now = context.reload()
-            instant = _scheduled(now, CleanPolicy.of(context.options))
-            if instant is not None:
-                own = claim(now.with_pending(instant), instant, _repeated_plan(now, instant))
-        if own is not None:
+        schedule_clean(context, begin=lambda now, plan: claims.append(claim(now, plan, _repeated_plan(now, plan))))
+        for own in claims:
             with ending(own.heartbeat, own.instant.requested):
                 done = _cleaned(own)
     return done
 
 
-def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -> Instant | None:
-    """Schedule a clean: write its plan; None when there is nothing to delete."""
+def schedule_clean(
+    context: ServiceContext,
+    policy: CleanPolicy | None = None,
+    *,
+    begin: Callable[[ServiceContext, Instant], object] = lambda now, instant: None,
+) -> Instant | None:
+    """Schedule a clean: write its plan; None when there is nothing to delete.
+
+    Args:
+        context: the table; its lock must not be held.
+        policy: what stays; that of the options without it.
+        begin: called with the table and the clean under the same lock.
+    """
     policy = CleanPolicy.of(context.options) if policy is None else policy
     with context.lock():
-        return _scheduled(context.reload(), policy)
+        now = context.reload()
+        instant = _scheduled(now, policy)
+        if instant is not None:
+            begin(now.with_pending(instant), instant)
+        return instant
 
 
 def _scheduled(now: ServiceContext, policy: CleanPolicy) -> Instant | None:

@@ -105,7 +105,7 @@ class NewBase:
 def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
     """Write rows to a base file, which is marked before it exists."""
     name = base.name(write_context)
-    path = write_context.begin_file(base.partition, name, merges=base.merges)
+    path = write_context.begin_file(base.partition, name, merges=base.merges, rewrites=True)
     writer = ParquetBaseWriter(
         write_context.storage,
         path,
