@@ -221,6 +221,7 @@ class Timeline:
             archive_folder=self._archive_folder,
             timezone=self.timezone,
             mtimes=self._mtimes,
+            sizes=self._sizes,
         )
         timeline.adopt_commits(self)
         return timeline

@@ -390,18 +390,15 @@ def _check(context: ServiceContext, target: Instant) -> None:
     refuse_lost_versions(context.client, target)
 
 
-def _check_again(now: ServiceContext, *, target: Instant, dead: bool, seen: Sequence[Instant]) -> None:
-    """Under the lock: what is to be undone is what it was, and nobody else's.
-
-    What was checked before, by the same timeline, is not checked again: whoever deletes files is on it.
-    """
+def _check_again(now: ServiceContext, *, target: Instant, dead: bool, seen: tuple[Instant, ...]) -> None:
+    """Under the lock: what is to be undone is what it was, and nobody else's."""
     same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
     begun = {target[0] for target in rolled_back_now(now)}
     # Who takes the table's lock may have excluded it meanwhile, so that it is requested again.
     states = {target.state, State.REQUESTED} if target.state is State.INFLIGHT else {target.state}
     if not any(i.state in states for i in same) or target.requested in begun:
         raise _conflict(now, str(target), target.requested)
-    if tuple(now.client.timeline.instants) != tuple(seen):
+    if now.client.timeline.instants != seen:  # whoever deletes files is on the timeline
         _check(now, target)
     if dead:
         refuse_beating(now, target)
