@@ -13,12 +13,13 @@ from hudi_hive._version import __version__
 
 if TYPE_CHECKING:
     from hudi_hive.errors import HudiHiveError
-    from hudi_hive.table_api import HudiTable, Scan
+    from hudi_hive.table_api import HudiTable, IncrementalPuller, Scan
 
-__all__ = ["HudiHiveError", "HudiTable", "Scan", "__version__"]
+__all__ = ["HudiHiveError", "HudiTable", "IncrementalPuller", "Scan", "__version__"]
 
 _HOMES = {
     "HudiTable": "hudi_hive.table_api",
+    "IncrementalPuller": "hudi_hive.table_api",
     "Scan": "hudi_hive.table_api",
     "HudiHiveError": "hudi_hive.errors",
 }

@@ -14,7 +14,8 @@
     │   ├── CorruptInstantError         an instant's file cannot be decoded
     │   ├── HollowCommitError           a pending commit lies inside the asked range (table version 6)
     │   ├── TimeTravelError             as-of time lies behind the cleaner or ahead of a pending commit
-    │   └── IncrementalRangeError       the range reaches into cleaned or archived history
+    │   ├── IncrementalRangeError       the range reaches into cleaned or archived history
+    │   └── CheckpointError             a consumer's checkpoint is damaged, in use, or of another table
     ├── StorageError
     │   ├── PathNotFoundError           a folder or file that must exist does not
     │   ├── FileVanishedError           a planned file was removed before it was read
@@ -180,6 +181,10 @@ class TimeTravelError(TimelineError):
 
 class IncrementalRangeError(TimelineError):
     """The range of an incremental query needs files that were cleaned."""
+
+
+class CheckpointError(TimelineError):
+    """A checkpoint of a consumer of commits cannot be read, is of another table, or is in use."""
 
 
 class StorageError(HudiHiveError):

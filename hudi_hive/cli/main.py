@@ -31,6 +31,7 @@ _COMMANDS = {
         "Create a table; compact, cluster, clean, rollback, savepoint, restore, archive.",
     ),
     "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
+    "pull": ("hudi_hive.cli.query", "Rows of new commits since the last pull, once each."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
     "sql": ("hudi_hive.cli.sql", "SELECT from synced tables, or from tables at paths; no JVM."),
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),

@@ -1,7 +1,8 @@
-"""``read`` and ``plan``: rows of a table, and what it takes to read them."""
+"""``read``, ``plan`` and ``pull``: rows of a table, what it takes to read them, and those of new commits."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,7 +15,7 @@ from hudi_hive.cli.option_groups import option_group
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan.model import QueryType
-from hudi_hive.table_api import HudiTable, Scan
+from hudi_hive.table_api import HudiTable, IncrementalPuller, PullQuery, PullReport, Scan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -129,3 +130,76 @@ def plan(query: ScanArguments, output: Output) -> None:
         f"{bases} base and {logs} log files, {info.total_bytes:,} bytes"
     )
     output.pairs("storage calls", info.counters)
+
+
+# -- pulls -------------------------------------------------------------------------------------------------------------
+
+_PULL_COLUMNS = ["begin", "end", "rows", "file"]
+
+
+def _pull_query(
+    start: str, max_commits: int | None, where: str | None, columns: str | None, conf: tuple[str, ...]
+) -> PullQuery:
+    names = None if columns is None else _names(columns)
+    return PullQuery(start, max_commits, where, names, pairs(conf, "--conf"))
+
+
+@click.command()
+@click.argument("path")
+@click.option("--checkpoint", required=True, metavar="FILE", help="Where the puller notes up to where it has come.")
+@click.option("-o", "--output", "folder", metavar="FOLDER", help="Write a Parquet file for each range; else print.")
+@click.option("--all", "all_ranges", is_flag=True, help="Go on until there is no new commit; with -o.")
+@option_group(
+    "query",
+    _pull_query,
+    click.option("--start", default="earliest", metavar="TIME", help="Of a new checkpoint: earliest, latest, a time."),
+    click.option("--max-commits", type=click.IntRange(min=1), metavar="N", help="At most so many commits a range."),
+    click.option("--where", metavar="SQL", help="Row filter."),
+    click.option("--columns", metavar="A,B", help="Only these columns."),
+    click.option("--conf", multiple=True, metavar="K=V", help="A Hudi read option (repeatable)."),
+)
+@storage_options
+@with_output
+def pull(
+    path: str,
+    checkpoint: str,
+    folder: str | None,
+    all_ranges: bool,
+    query: PullQuery,
+    storage_option: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Rows of a table's commits that no earlier pull with the checkpoint has had.
+
+    With -o no row is lost or doubled wherever a pull is killed: a range that was begun is written again to the same
+    file. Printed rows come again if a pull ends before its checkpoint is written.
+    """
+    options = pairs(storage_option, "--storage-option")
+    puller = IncrementalPuller(path, checkpoint, folder, query, storage_options=options)
+    if folder is None:
+        if all_ranges:
+            raise InvalidOptionError("--all goes with an output folder", remedy="give -o FOLDER")
+        _print_rows(puller, output)
+        return
+    reports: list[PullReport] = []
+    if all_ranges:
+        reports.extend(puller.pull_all())
+    elif (report := puller.pull()) is not None:
+        reports.append(report)
+    rows = [{name: getattr(report, name) for name in _PULL_COLUMNS} for report in reports]
+    output.section("pulled", rows, _PULL_COLUMNS)
+    if not reports:
+        output.note("no new commit")
+
+
+def _print_rows(puller: IncrementalPuller, output: Output) -> None:
+    """Print the rows of the next range; the checkpoint advances when they are out."""
+
+    def show(scan: Scan) -> int:
+        with scan.to_reader() as reader:
+            output.stream("rows", reader)
+        sys.stdout.flush()
+        return 0
+
+    if puller.pull_into(show) is None:
+        output.note("no new commit")

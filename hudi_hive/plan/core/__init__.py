@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
+from hudi_hive.plan.core.commit_batches import BatchLimits, CommitOffset, Commits, is_on_timeline
 from hudi_hive.plan.core.incremental import (
     CommitRange,
     cleaned_error,
@@ -35,8 +36,11 @@ __all__ = [
     "CDC_SCHEMA",
     "DATA_BEFORE_AFTER",
     "OP_KEY_ONLY",
+    "BatchLimits",
     "Case",
+    "CommitOffset",
     "CommitRange",
+    "Commits",
     "Filter",
     "PartitionPlanner",
     "both",
@@ -44,6 +48,7 @@ __all__ = [
     "cleaned_error",
     "earliest_retained",
     "files_of_range",
+    "is_on_timeline",
     "merges_logs",
     "missing_files",
     "narrowed_plan",

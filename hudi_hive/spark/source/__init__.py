@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hudi_hive.spark.source.source import install_source
-from hudi_hive.spark.source.stream_commits import Commits, StreamOptions
+from hudi_hive.spark.source.stream_options import StreamOptions
 
 __all__ = [
-    "Commits",
     "StreamOptions",
     "install_source",
 ]

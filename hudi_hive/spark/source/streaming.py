@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
 from hudi_hive.options import read as read_options
+from hudi_hive.plan.core import CommitOffset, is_on_timeline
 from hudi_hive.plan.model import EARLIEST
 from hudi_hive.spark.bridge import (
     Function1,
@@ -29,12 +30,7 @@ from hudi_hive.spark.bridge import (
     to_java,
 )
 from hudi_hive.spark.scan import Environment, install_merge_rule, relation_plan
-from hudi_hive.spark.source.stream_commits import (
-    Commits,
-    StreamOffset,
-    StreamOptions,
-    is_on_timeline,
-)
+from hudi_hive.spark.source.stream_options import StreamOptions
 from hudi_hive.table import MetaClient
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -70,7 +66,7 @@ class CommitSource(JavaProxy):
         self._schema = schema
         self._table_schema = table_schema
         self._options = options
-        self._initial: StreamOffset | None = None
+        self._initial: CommitOffset | None = None
         self._last: str | None = None
         self._newest: str | None = None
         self._checked: str | None = None
@@ -78,7 +74,7 @@ class CommitSource(JavaProxy):
 
     # -- where it starts ---------------------------------------------------------------------------------------------
 
-    def _start(self) -> StreamOffset:
+    def _start(self) -> CommitOffset:
         """The offset before the first batch; kept in the checkpoint, since ``latest`` is another one later."""
         with self._lock:
             if self._initial is None:
@@ -90,24 +86,24 @@ class CommitSource(JavaProxy):
                 self._initial = initial
             return self._initial
 
-    def _resolve_start(self) -> StreamOffset:
+    def _resolve_start(self) -> CommitOffset:
         start = self._options.start
         if start == "earliest":
-            return StreamOffset(EARLIEST, is_commit=False)
+            return CommitOffset(EARLIEST, is_commit=False)
         if start != "latest":
-            return StreamOffset(start, is_commit=False)
-        newest = Commits(self._client(), self._options, EARLIEST).newest()
-        return StreamOffset(EARLIEST, is_commit=False) if newest is None else StreamOffset(newest)
+            return CommitOffset(start, is_commit=False)
+        newest = self._options.commits(self._client(), EARLIEST).newest()
+        return CommitOffset(EARLIEST, is_commit=False) if newest is None else CommitOffset(newest)
 
     def _client(self) -> MetaClient:
         return MetaClient.load(
             self._options.location, self._environment.store_options(self._session, self._options.location)
         )
 
-    def _begin(self, start: JavaValue | None) -> StreamOffset:
-        return self._start() if start is None else StreamOffset.parse(str(start.json()))
+    def _begin(self, start: JavaValue | None) -> CommitOffset:
+        return self._start() if start is None else CommitOffset.parse(str(start.json()))
 
-    def _check_on_timeline(self, client: MetaClient, offset: StreamOffset) -> None:
+    def _check_on_timeline(self, client: MetaClient, offset: CommitOffset) -> None:
         if not self._options.fail_on_data_loss or self._checked == offset.time:
             return
         if not is_on_timeline(client, offset, self._options.read.hollow_policy):
@@ -132,14 +128,15 @@ class CommitSource(JavaProxy):
     def getDefaultReadLimit(self) -> JavaValue:
         """Whether a trigger takes everything; the limits themselves are ours."""
         limits = getattr(self._environment.jvm.view, _CONNECTOR).ReadLimit
-        if self._options.max_commits is None and self._options.max_bytes is None:
+        ours = self._options.limits
+        if ours.max_commits is None and ours.max_bytes is None:
             return limits.allAvailable()
-        return limits.maxFiles(self._options.max_commits or 1)
+        return limits.maxFiles(ours.max_commits or 1)
 
     @to_java
     def prepareForTriggerAvailableNow(self) -> None:
         """Fix the commits of the query to those that exist now."""
-        self._last = Commits(self._client(), self._options, self._start().time).newest() or EARLIEST
+        self._last = self._options.commits(self._client(), self._start().time).newest() or EARLIEST
 
     @to_java
     def latestOffset(self, start: JavaValue | None, limit: JavaValue) -> JavaValue | None:
@@ -152,15 +149,15 @@ class CommitSource(JavaProxy):
         begin = self._begin(start)
         client = self._client()
         self._check_on_timeline(client, begin)
-        commits = Commits(client, self._options, begin.time)
+        commits = self._options.commits(client, begin.time)
         self._newest = commits.newest() or begin.time
         end = commits.end(self._last, limited=class_name(limit) != "ReadAllAvailable")
-        return start if end is None else self._offset(StreamOffset(end))
+        return start if end is None else self._offset(CommitOffset(end))
 
     @to_java
     def reportLatestOffset(self) -> JavaValue | None:
         """The newest commit, for the query's progress."""
-        return None if self._newest is None else self._offset(StreamOffset(self._newest))
+        return None if self._newest is None else self._offset(CommitOffset(self._newest))
 
     @to_java
     def getOffset(self) -> JavaValue:
@@ -179,13 +176,13 @@ class CommitSource(JavaProxy):
         jvm = self._environment.jvm
         session = jvm.package("classic").SparkSession.active()
         try:
-            frame = self._rows(session, self._begin(option(start)), StreamOffset.parse(str(end.json())))
+            frame = self._rows(session, self._begin(option(start)), CommitOffset.parse(str(end.json())))
         except IncrementalRangeError as error:
             # A query that is started again asks for its last batch once more, and does not read it.
             return refused_rows(jvm, session, self._schema, error)
         return frame if self._schema == self._table_schema else self._as_declared(session, frame)
 
-    def _rows(self, session: JavaValue, begin: StreamOffset, last: StreamOffset) -> JavaValue:
+    def _rows(self, session: JavaValue, begin: CommitOffset, last: CommitOffset) -> JavaValue:
         client = self._client()
         if begin.time != last.time:
             self._check_on_timeline(client, begin)
@@ -234,9 +231,9 @@ class CommitSource(JavaProxy):
     @to_java
     def deserializeOffset(self, text: str) -> JavaValue:
         """Parse an offset of the checkpoint."""
-        return self._offset(StreamOffset.parse(text))
+        return self._offset(CommitOffset.parse(text))
 
-    def _offset(self, offset: StreamOffset) -> JavaValue:
+    def _offset(self, offset: CommitOffset) -> JavaValue:
         return getattr(self._environment.jvm.view, _STREAMING).SerializedOffset.apply(offset.to_json())
 
     def toString(self) -> str:
@@ -335,7 +332,7 @@ def _initial_file(jvm: Jvm, session: JavaValue, folder: str) -> tuple[JavaValue,
     return system, path, jvm.view.org.apache.hadoop.fs.Path(path, "0")
 
 
-def _read_initial(jvm: Jvm, session: JavaValue, folder: str) -> StreamOffset | None:
+def _read_initial(jvm: Jvm, session: JavaValue, folder: str) -> CommitOffset | None:
     """The first offset as the checkpoint has it (Hudi's own source keeps it under the same name, in the same form)."""
     system, _, file = _initial_file(jvm, session, folder)
     if not system.exists(file):
@@ -346,10 +343,10 @@ def _read_initial(jvm: Jvm, session: JavaValue, folder: str) -> StreamOffset | N
     finally:
         stream.close()
     head, _, body = text.partition("\n")
-    return StreamOffset.parse(body if head.startswith("v") else text)
+    return CommitOffset.parse(body if head.startswith("v") else text)
 
 
-def _write_initial(jvm: Jvm, session: JavaValue, folder: str, offset: StreamOffset) -> None:
+def _write_initial(jvm: Jvm, session: JavaValue, folder: str, offset: CommitOffset) -> None:
     """Keep the first offset, whole or not at all."""
     system, parent, file = _initial_file(jvm, session, folder)
     system.mkdirs(parent)

@@ -13,7 +13,7 @@ from hudi_hive import HudiTable
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, cut_files
 from hudi_hive.options import Face, Option, jobs, locks, options_of, read, table, write
 from hudi_hive.plan import Query, ReadOptions
-from hudi_hive.spark.source import Commits, StreamOptions
+from hudi_hive.spark.source import StreamOptions
 from hudi_hive.timeline import TimelineWriter
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import new_folder
@@ -158,7 +158,7 @@ def streamed(table_of: Any) -> Scenario:
         stream = StreamOptions.parse({"path": str(path), **_timed(path, options)})
         client = HudiTable.open(path).client
         start = {"earliest": "000", "latest": FUTURE}.get(stream.start, stream.start)
-        end = Commits(client, stream, start).end()
+        end = stream.commits(client, start).end()
         query = stream.query(start, end or FUTURE)
         found = HudiTable(client).scan(**_arguments(query)).to_arrow()
         return end, stream.fail_on_data_loss, found.column_names, _plain(found)

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HollowCommitError, InvalidOptionError, SparkError
+from hudi_hive.errors import CheckpointError, HollowCommitError, InvalidOptionError
+from hudi_hive.plan.core import CommitOffset, is_on_timeline
 from hudi_hive.plan.model import EARLIEST
-from hudi_hive.spark.source.stream_commits import Commits, StreamOffset, StreamOptions, is_on_timeline
+from hudi_hive.spark.source.stream_options import StreamOptions
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 from tests.support.tables.mor_table import MorTable
@@ -25,7 +26,7 @@ def batches(path, **more):
     """Ends of the batches of a stream over a table, from its beginning."""
     parsed = options(path, **more)
     begin, ends = EARLIEST, []
-    while (end := Commits(MetaClient.load(parsed.location), parsed, begin).end()) is not None:
+    while (end := parsed.commits(MetaClient.load(parsed.location), begin).end()) is not None:
         assert end > begin
         ends.append(end)
         begin = end
@@ -43,22 +44,22 @@ def made(path, version=8, commits=3):
 # -- offsets -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("offset", [StreamOffset("20260101000000000"), StreamOffset("000", is_commit=False)])
+@pytest.mark.parametrize("offset", [CommitOffset("20260101000000000"), CommitOffset("000", is_commit=False)])
 def test_offset_round_trip(offset):
     text = offset.to_json()
     assert "\n" not in text
-    assert StreamOffset.parse(text) == offset
+    assert CommitOffset.parse(text) == offset
 
 
 @pytest.mark.parametrize("key", ["commitTime", "offsetCommitTime"])
 def test_offset_of_hudis_own_source(key):
-    assert StreamOffset.parse(json.dumps({key: "20260101000000000"})) == StreamOffset("20260101000000000", False)
+    assert CommitOffset.parse(json.dumps({key: "20260101000000000"})) == CommitOffset("20260101000000000", False)
 
 
 @pytest.mark.parametrize("text", ["", "7", "[]", "{}", '{"hudiHiveOffset": 2, "time": "1"}', '{"hudiHiveOffset": 1}'])
 def test_unknown_offset_is_refused(text):
-    with pytest.raises(SparkError, match="unknown format"):
-        StreamOffset.parse(text)
+    with pytest.raises(CheckpointError, match="unknown format"):
+        CommitOffset.parse(text)
 
 
 # -- options -----------------------------------------------------------------------------------------------------------
@@ -66,7 +67,7 @@ def test_unknown_offset_is_refused(text):
 
 def test_option_names_in_any_case_of_letters():
     parsed = options(maxcommitspertrigger="3", **{START.lower(): "LATEST", "failondataloss": "False"})
-    assert (parsed.max_commits, parsed.start, parsed.fail_on_data_loss) == (3, "latest", False)
+    assert (parsed.limits.max_commits, parsed.start, parsed.fail_on_data_loss) == (3, "latest", False)
     assert options(**{START: "2026-01-01"}).start == "20260101000000000"
     assert options(**{"hoodie.datasource.query.incremental.format": "cdc"}).query("1", "2").query_type == "cdc"
 
@@ -105,7 +106,7 @@ def test_limits_of_a_trigger_divide_commits(tmp_path, version):
     assert batches(tmp_path, maxBytesPerTrigger=1) == times
     assert batches(tmp_path, maxBytesPerTrigger=1 << 30) == times[-1:]
     client, parsed = MetaClient.load(tmp_path), options(tmp_path, maxCommitsPerTrigger=1)
-    commits = Commits(client, parsed, EARLIEST)
+    commits = parsed.commits(client, EARLIEST)
     assert commits.newest() == times[-1]
     assert commits.end(limited=False) == times[-1]
     assert commits.end(times[1], limited=False) == times[1]
@@ -146,9 +147,9 @@ def test_a_pending_commit_of_version_6_holds_a_stream_up(tmp_path):
 def test_a_commit_that_is_gone_is_noticed(tmp_path):
     table = made(tmp_path)
     client, policy = MetaClient.load(tmp_path), options(tmp_path).read.hollow_policy
-    assert is_on_timeline(client, StreamOffset(table.completed(2)), policy)
-    assert not is_on_timeline(client, StreamOffset("20250101000000000"), policy)
-    assert is_on_timeline(client, StreamOffset("20250101000000000", is_commit=False), policy)
+    assert is_on_timeline(client, CommitOffset(table.completed(2)), policy)
+    assert not is_on_timeline(client, CommitOffset("20250101000000000"), policy)
+    assert is_on_timeline(client, CommitOffset("20250101000000000", is_commit=False), policy)
 
 
 @pytest.mark.parametrize("version", ("v6", "v8", "v9"))
@@ -171,4 +172,4 @@ def test_archived_commits_count_as_committed(name):
     assert archived
     for item in archived:
         time = item.completed if client.timeline.layout == 2 else item.requested
-        assert is_on_timeline(client, StreamOffset(time), policy)
+        assert is_on_timeline(client, CommitOffset(time), policy)
