@@ -13,6 +13,7 @@ import pytest
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.table import LAST_COMMIT
+from integration.support.metastores import ReleasedMetastore
 from tests.support.faults.sync_faults import (
     DATABASE,
     Stage,
@@ -49,7 +50,9 @@ def start(words: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_the_metastore_compares_the_stamp_in_its_own_transaction(client, tmp_path):
+def test_the_metastore_compares_the_stamp_in_its_own_transaction(client, tmp_path, embedded_metastore):
+    if isinstance(embedded_metastore, ReleasedMetastore) and embedded_metastore.release.version == "3.1.3":
+        pytest.skip("metastore 3.1 does not compare parameters")
     stage = Stage(client, tmp_path, stories("cow")["commits"])
     stage.prepare()
     table = client.table(DATABASE, "cow_nonpart")
