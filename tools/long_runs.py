@@ -23,6 +23,7 @@ RUNS = (
     "integration.long.write_matrix --store s3 --operation upsert",
     "integration.long.write_matrix --store s3 --faults 0.05 --operation upsert --operation delete --version 9",
     "integration.long.store_faults table",
+    "integration.long.store_fault_matrix",
     "integration.long.write_kills",
     "integration.long.write_matrix --store hdfs --version 9 --operation upsert",
     "integration.long.store_concurrency",
