@@ -99,6 +99,17 @@ def signed_by(world: World, name: str, bucket: str) -> Iterator[Recording]:
     assert agents == {"Hadoop", "ours"}, agents
 
 
+@contextmanager
+def py4j_without_calls() -> Iterator[None]:
+    """Leave calls of PySpark out of the log, whose arguments are the test's own: ``option("fs.s3a.secret.key", …)``."""
+    logger = logging.getLogger("py4j")
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(logging.DEBUG)
+
+
 def use(world: World, bucket: str, call: Mapping[str, str] | None = None, checkpoint: str = "") -> None:
     """Write, read, stream and maintain tables in a bucket.
 
@@ -168,14 +179,14 @@ def origin_enable(world: World) -> None:
 
 def origin_call(world: World) -> None:
     """Keys of each call alone."""
-    with signed_by(world, "call", "call"):
+    with py4j_without_calls(), signed_by(world, "call", "call"):
         use(world, "call", world.hadoop("call"), str(world.folder / "call"))
 
 
 def origin_call_against_session(world: World) -> None:
     """Keys of a bucket in each call, where the session has others for all."""
     hudi_spark.enable(world.spark, storage_options=world.options("session"))
-    with signed_by(world, "bucket", "bucket"):
+    with py4j_without_calls(), signed_by(world, "bucket", "bucket"):
         use(world, "bucket", world.hadoop("bucket", "bucket"), str(world.folder / "bucket"))
     hudi_spark.enable(world.spark, storage_options={})
 
@@ -187,9 +198,13 @@ def _credential_file(world: World, name: str) -> str:
     settings = jvm.org.apache.hadoop.conf.Configuration(False)
     settings.set("hadoop.security.credential.provider.path", path)
     provider = jvm.org.apache.hadoop.security.alias.CredentialProviderFactory.getProviders(settings).get(0)
-    for key, text in (("access.key", f"AKIA{name}"), ("secret.key", secret_of(name))):
-        provider.createCredentialEntry(f"fs.s3a.{key}", jvm.java.lang.String(text).toCharArray())
-    provider.flush()
+    gateway: Any = world.spark.sparkContext._gateway
+    with py4j_without_calls():
+        for key, text in (("access.key", f"AKIA{name}"), ("secret.key", secret_of(name))):
+            characters = gateway.new_array(jvm.char, len(text))  # py4j makes each of Java's texts one of Python's
+            jvm.java.lang.StringBuilder(text).getChars(0, len(text), characters, 0)
+            provider.createCredentialEntry(f"fs.s3a.{key}", characters)
+        provider.flush()
     return path
 
 
@@ -238,6 +253,7 @@ def acid(world: World) -> None:
         "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
         "fs.viewfs.overload.scheme.target.s3a.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "fs.viewfs.mounttable.acid.linkFallback": mapped.as_uri(),
+        "metastore.warehouse.dir": "s3a://acid/warehouse",
     }
     hudi_spark.enable(world.spark, storage_options=world.options("acid"))
     frame_kind = "id int, msg string, country string, op string"

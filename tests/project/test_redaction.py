@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pickle
 import traceback
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, StorageError
-from hudi_hive.input_format import JobConf
+from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
 from hudi_hive.redaction import is_secret, printable, redact, redact_options
 from hudi_hive.storage import HadoopPath, Storage
 from hudi_hive.sync import HiveSyncConfig
@@ -156,3 +159,21 @@ def test_options_of_writes_and_jobs_are_printed_without_secrets() -> None:
     path = HadoopPath.parse(listed.base_path)
     assert SECRET not in f"{listed!r} {path!r}" and str(path) == listed.base_path
     assert SECRET not in repr(JobConf(options)) and JobConf(options)["fs.s3a.secret.key"] == SECRET
+
+
+def test_what_works_with_a_store_never_shows_its_secrets_and_what_is_handed_on_has_none(tmp_path: Path) -> None:
+    secrets = {name: f"{SECRET}-{name}" for name in ("secret_key", "session_token", "encryption_key")}
+    options = {"access_key": "k", "encryption": "SSE-C", **secrets}
+    path = str(tmp_path / "t")
+    table = HudiTable.create(path, storage_options=options, name="t", record_keys=["id"])
+    report = table.upsert(pa.table({"id": ["a"], "v": ["x"]}))
+    job = {"mapreduce.input.fileinputformat.inputdir": path, "fs.s3a.secret.key": SECRET}
+    format_ = HoodieParquetInputFormat(job, storage_options=options)
+    with table.mutator() as client:
+        transaction = client.new_transaction().begin()
+        works = [table, table.client, table.scan(), format_, format_.conf, format_.stores, client, transaction]
+        works += [table.client.storage, table.client.storage.storage_options, table.client.timeline]
+        handed_on = [report, format_.get_splits(2), format_.list_status(), format_.plan, transaction.table()]
+        assert not [type(one) for one in (*works, *handed_on) if SECRET in f"{one!r} {one}"]
+        assert not [type(one) for one in handed_on if SECRET.encode() in pickle.dumps(one)]
+        transaction.abort()

@@ -31,19 +31,21 @@ class S3aMetastore(EmbeddedMetastore):
         super()._launch(java, folder)
 
 
-def s3a_session(
-    folder: Path, metastore_uri: str = "", settings: Mapping[str, str] | None = None, *, enabled: bool = True
-) -> SparkSession:
+def s3a_session(folder: Path, metastore_uri: str = "", defaults: Mapping[str, str] | None = None) -> SparkSession:
     """A session with ``hadoop-aws``, a web page on a free port, and an event log in ``folder/events``.
 
     Args:
         folder: of its files.
         metastore_uri: of its catalog; without it the catalog is in memory.
-        settings: Spark's settings on top of these.
-        enabled: whether it is enabled, without storage options.
+        defaults: settings for its ``spark-defaults.conf``; all others are on Java's command line.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    configuration = folder / "configuration"
+    configuration.mkdir(parents=True, exist_ok=True)
+    lines = (f"{name} {text}\n" for name, text in (defaults or {}).items())
+    (configuration / "spark-defaults.conf").write_text("".join(lines))
+    os.environ["SPARK_CONF_DIR"] = str(configuration)
     events = folder / "events"
     events.mkdir(parents=True, exist_ok=True)
     builder = hudi_spark.session_builder(metastore_uri) if metastore_uri else SparkSession.builder
@@ -67,7 +69,6 @@ def s3a_session(
         "spark.hadoop.fs.s3a.attempts.maximum": "1",
     }
     builder = builder.master("local[2,2]")
-    for name, text in {**own, **(settings or {})}.items():
+    for name, text in own.items():
         builder = builder.config(name, text)
-    session = builder.getOrCreate()
-    return hudi_spark.enable(session) if enabled else session
+    return hudi_spark.enable(builder.getOrCreate())
