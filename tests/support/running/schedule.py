@@ -32,6 +32,7 @@ _TOGETHER: Final = {
         "integration/write/",
     ),
     "an S3 server": (
+        "integration/cli/test_cli_stores.py",
         "integration/locks/test_paused_writers.py",
         "integration/locks/test_store_locks.py",
         "integration/storage/test_",
