@@ -13,7 +13,6 @@ import pytest
 from TCLIService import ttypes
 
 from hudi_hive.errors import (
-    MetastoreConnectError,
     MetastoreSecurityError,
     MetastoreServerError,
     MetastoreTransportError,
@@ -365,7 +364,7 @@ def test_sparks_thrift_server_logs_in_and_has_clients_log_in(realm, here, tmp_pa
                     ((user, rows),) = cursor.fetchall()
                 assert user == "alice" and rows > 0
             plain = parse_jdbc_url(server.jdbc_url.partition(";")[0])
-            with pytest.raises(MetastoreConnectError):
+            with pytest.raises(MetastoreSecurityError, match="Unsupported mechanism type PLAIN"):
                 SqlServer(plain, timeouts=Timeouts(connect=60))
         with client_of(metastore, here) as client:
             assert "by_ticket" in client.databases()
