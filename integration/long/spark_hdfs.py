@@ -304,6 +304,7 @@ def _session(metastore_uri: str, folder: str) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
     }
     builder = hudi_spark.session_builder(metastore_uri).master("local[2]")
     for name, value in settings.items():
