@@ -38,7 +38,7 @@ with table_lock({options!r}, Storage({uri!r}, {storage!r})) as lock:
         print("LockLostError")
 """
 """Takes the lock, and verifies it when a line comes."""
-AT_ONCE = {P + "client.num_retries": "1", P + "client.wait_time_ms_between_retry": "50"}
+AT_ONCE = {P + "client.num_retries": "1", P + "client.wait_time_ms_between_retry": "50", WAIT_MS: "300"}
 
 
 def exclude_each_other(peer: LockPeer, storage: Storage, options: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ def test_the_lock_in_dynamodb(s3: S3Server) -> None:
     where = dynamodb(s3, "of_both", LEASE_MS)
     given = {**where, "hoodie.base.path": storage.uri(), "hoodie.table.name": "t"}
     with LockPeer(provider, given, release=RELEASE, jars=JARS, environment=s3.environment()) as peer:
-        options = {P + "provider": provider, **where, **AT_ONCE}
+        options = {P + "provider": provider, **AT_ONCE, **where}
         assert peer.lock()  # and makes the table
         theirs = the_item(s3, "of_both")
         peer.unlock()
@@ -132,13 +132,14 @@ def test_a_paused_holder_of_the_lock_in_dynamodb_is_overtaken_by_hudi_and_hudis_
     options = {P + "provider": provider, **where}
     script = _HOLDER.format(uri=storage.uri(), options=options, storage=s3.options())
     with LockPeer(provider, given, release=RELEASE, jars=JARS, environment=s3.environment()) as peer:
-        holder = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        holder = subprocess.Popen(
+            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         holder.send_signal(signal.SIGSTOP)
         assert peer.lock()  # waits for the lease's end
         holder.send_signal(signal.SIGCONT)
-        assert holder.stdout.read() == "LockLostError\n"
-        holder.wait()
+        assert holder.communicate("verify\n") == ("LockLostError\n", None)
         os.kill(peer.pid, signal.SIGSTOP)
         with table_lock(options, storage) as lock:
             os.kill(peer.pid, signal.SIGCONT)
