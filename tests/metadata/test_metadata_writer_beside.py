@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metadata import MetadataListing, validate
+from hudi_hive.metadata.reader import MetadataChanges
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import State
@@ -95,6 +96,23 @@ def test_a_living_writers_delta_commit_is_left_alone(tmp_path: Path, folder: str
     assert files_of(path) == (added(*before, *ours, other.changes, last), "metadata table")
     report = validate(table.fresh())
     assert report.is_valid, str(report)
+
+
+def test_one_that_is_pending_behind_a_compaction_is_rolled_back_with_its_instant(tmp_path: Path) -> None:
+    """The compaction has merged nothing of it: nothing else of the metadata table goes."""
+    path = tmp_path / "t"
+    table = HandMade(path, 9)
+    table.commit({"a": [("k", 1)]}, **OPTIONS)
+    with Streaming(table, {"a": [("theirs", 1)]}) as other:
+        (path / HEARTBEATS[1]).mkdir(parents=True)
+        (path / HEARTBEATS[1] / other.instant).write_bytes(b"")
+        for number in range(4):
+            table.commit({"a": [(f"o{number}", number)]}, **OPTIONS)
+        assert "commit" in {i.action for i in MetadataStore(table.fresh()).client.timeline.instants}
+        before = table.fresh().config.metadata_partitions
+        table.writer().rollback(table.begin("rollback"), other.instant, MetadataChanges())
+        assert other.instant not in {i.requested for i in MetadataStore(table.fresh()).client.timeline.instants}
+        assert table.fresh().config.metadata_partitions == before
 
 
 @pytest.mark.parametrize("why", ["no heartbeat", "a silent one", "a data instant that is gone"])

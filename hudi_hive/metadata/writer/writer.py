@@ -396,7 +396,7 @@ class MetadataWriter:
         if store is None:
             return
         matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
-        if matching and _is_merged(store, matching[0].completed or target):
+        if matching and matching[0].is_completed and _is_merged(store, matching[0].completed or target):
             self._take_out_of_merged(store, instant, target, changes)
             return
         for done in matching:
