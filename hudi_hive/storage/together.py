@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Final, Protocol, TypeVar
 
 _T = TypeVar("_T")
@@ -34,6 +34,10 @@ def run_together(storage: Place, calls: Sequence[Callable[[], _T]]) -> list[_T]:
     """
     if storage.is_local or len(calls) < 2:
         return [call() for call in calls]
-    with ThreadPoolExecutor(min(_THREADS, len(calls)), thread_name_prefix="hudi-wait") as threads:
+    threads = ThreadPoolExecutor(min(_THREADS, len(calls)), thread_name_prefix="hudi-wait")
+    try:
         futures = [threads.submit(call) for call in calls]
+        wait(futures)
+    finally:  # after an interrupt those that have not begun do not begin any more
+        threads.shutdown(wait=False, cancel_futures=True)
     return [future.result() for future in futures]
