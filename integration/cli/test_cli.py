@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.fixture_tables import expected, unzip_fixture
-from tests.support.running.long import long_case
 from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
@@ -78,7 +77,8 @@ def test_demo_syncs_and_queries_three_tables(tmp_path):
     assert _java_processes(folder) == []
 
 
-@pytest.mark.parametrize("text", ["ready at", long_case("Plain PySpark")])
+@pytest.mark.long
+@pytest.mark.parametrize("text", ["ready at", "Plain PySpark"])
 def test_demo_is_stopped_cleanly(tmp_path, text):
     folder = tmp_path / "demo"
     process = _start("demo", "--directory", folder)

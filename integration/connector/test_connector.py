@@ -101,7 +101,7 @@ def connector(fresh):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_filtered_rows_are_those_of_a_scan(client, layouts, layout, data):  # fewer filters than on the fake
     check_layout(client, layouts, layout, data)

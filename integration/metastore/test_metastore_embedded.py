@@ -190,13 +190,15 @@ def _command_line(process: Path) -> bytes:
         return b""
 
 
-@pytest.mark.parametrize("then", ["raise RuntimeError('x')", long_case("import os; os._exit(0)")])
+@pytest.mark.long
+@pytest.mark.parametrize("then", ["raise RuntimeError('x')", "import os; os._exit(0)"])
 def test_ends_with_the_interpreter(folder, then):
     child, pid, _ = start_child(folder, then=then)
     child.wait(300)
     wait_until_gone(pid)
 
 
+@pytest.mark.long
 def test_a_forked_child_neither_stops_the_metastore_nor_keeps_it_running(folder):
     then = (
         "import os\nif os.fork() == 0:\n    time.sleep(600)\nelse:\n    print(os.getpid(), flush=True)\n    os._exit(0)"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.code_blocks import CodeBlock, Names, docstring_blocks, page_blocks
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
@@ -29,6 +30,11 @@ def names(metastore_uri: str, metastore: Any, spark: Any, tmp_path: Path) -> Ite
     metastore.drop_database("lake", cascade=True)
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
+# It starts a server, as thrift/test_thrift_server.py does.
+LONG = [block for block in BLOCKS if block.where.endswith(":ThriftServer")]
+CASES = [long_case(block) if block in LONG else block for block in BLOCKS]
+
+
+@pytest.mark.parametrize("block", CASES, ids=lambda block: block.where)
 def test_a_code_block_of_the_docs_runs(block: CodeBlock, names: Names) -> None:
     assert block.run(names, jvm=True)

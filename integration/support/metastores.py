@@ -405,6 +405,7 @@ def _write_configuration(folder: Path, database: Path, properties: Mapping[str, 
         "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
         # The defaults of these two name classes that only hive-exec has.
         "metastore.task.threads.always": f"{_CLASS}events.EventCleanerTask",
+        **QUICK_RETRIES,
         "metastore.expression.proxy": f"{_CLASS}DefaultPartitionExpressionProxy",
     }
     write_properties(folder / "metastore-site.xml", own | dict(properties))

@@ -67,7 +67,7 @@ def test_the_metastore_compares_the_stamp_in_its_own_transaction(client, tmp_pat
     [
         long_case("cow", False, 1, 1, 8, name="each call lost"),
         pytest.param("cow", False, 1, 3, 3, id="call lost"),
-        pytest.param("cow", True, 2, 4, 2, id="answer lost"),
+        long_case("cow", True, 2, 4, 2, name="answer lost"),
         pytest.param("mor", True, 6, 10, 2, id="merge-on-read"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_sync_that_died_can_be_run_again(client, tmp_path, kind, answer_lost, 
     assert len(deaths) >= at_least
 
 
-@pytest.mark.parametrize(("first", "second"), [("old", "new"), ("new", "old"), long_case("new", "new")])
+@pytest.mark.parametrize(("first", "second"), [("old", "new"), long_case("new", "old"), long_case("new", "new")])
 def test_two_syncs_that_meet_lose_nothing(client, tmp_path, first, second):
     stage = Stage(client, tmp_path, stories("cow")["everything"])
     assert meet_everywhere(stage, first=first, second=second, step=5) >= 4

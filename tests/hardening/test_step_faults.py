@@ -28,7 +28,7 @@ CASES = [Case(act, kind, v, o) for act in ACTS for kind in (COW, MOR) for v in (
 def test_errors_in_steps(case, thorough, tmp_path):
     states = case.states(tmp_path)
     seen: Counter[str] = Counter()
-    faults = states.faults(SEED, None if thorough else 2, list(KINDS)) + states.faults(SEED, 1, list(INTERRUPTS))
+    faults = states.faults(SEED, None if thorough else 1, list(KINDS)) + states.faults(SEED, 1, list(INTERRUPTS))
     for number, fault in enumerate(faults):
         try:
             seen[check(case, states, tmp_path / str(number), fault)] += 1

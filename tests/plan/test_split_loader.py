@@ -33,7 +33,8 @@ from tests.plan.shared.split_loader_helpers import (
     planner,
     planner_of,
 )
-from tests.support.fixture_tables import fixture_names, unzip_fixture
+from tests.support.fixture_tables import fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 __all__ = ["lister", "no_thread_is_left", "planner"]
 
@@ -54,7 +55,7 @@ def test_all_splits_come_once(planner, lister):
     assert progress.weight_made == progress.weight_taken == 3000 * 8
 
 
-@pytest.mark.parametrize("name", fixture_names())
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(fixture_names()), fixture_names()))
 def test_fixtures_load_as_they_plan(name):
     table = HudiTable.open(unzip_fixture(name))
     want = table.scan().plan().slices.to_pylist()

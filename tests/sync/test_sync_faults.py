@@ -12,10 +12,13 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.diff.concurrency import conflicts_detected, retry_on_conflict
 from hudi_hive.testing import FakeMetastore
 from tests.support.faults.sync_faults import Stage, Story, check_threads, die_everywhere, meet_everywhere, stories
+from tests.support.running.long import with_long_cases
 
 KINDS = ("cow", "mor")
 # Three names take three times the calls, most of them alike: what is new is where one ends.
 ALL = [*(("cow", name) for name in stories("cow")), *(("mor", name) for name in ("first", "everything", "moved"))]
+_ALIKE = [("mor", "first"), ("mor", "moved")]
+MEETINGS = [(kind, name) for kind in KINDS for name in ("first", "everything")]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def client(server):
 
 
 @pytest.mark.parametrize("answer_lost", [False, True], ids=["call lost", "answer lost"])
-@pytest.mark.parametrize(("kind", "name"), ALL)
+@pytest.mark.parametrize(("kind", "name"), with_long_cases([case for case in ALL if case not in _ALIKE], ALL))
 def test_a_sync_that_died_anywhere_can_be_run_again(client, tmp_path, kind, name, answer_lost):
     # With three names every third call, and both ways to die at other ones.
     stage = Stage(client, tmp_path, stories(kind)[name])
@@ -43,13 +46,13 @@ def test_a_sync_that_died_anywhere_can_be_run_again(client, tmp_path, kind, name
 
 
 @pytest.mark.parametrize(("first", "second"), [("new", "new"), ("old", "new"), ("new", "old")])
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in ("first", "everything")])
+@pytest.mark.parametrize(("kind", "name"), with_long_cases([case for case in MEETINGS if case not in _ALIKE], MEETINGS))
 def test_two_syncs_that_meet_anywhere_lose_nothing(client, tmp_path, kind, name, first, second):
     stage = Stage(client, tmp_path, stories(kind)[name])
     assert meet_everywhere(stage, first=first, second=second, step=2 if kind == "cow" else 5) >= 5
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in ("first", "everything")])
+@pytest.mark.parametrize(("kind", "name"), MEETINGS)
 def test_many_threads_at_once(server, client, tmp_path, kind, name):
     stage = Stage(client, tmp_path, stories(kind)[name])
     check_threads(stage, server.uri)

@@ -19,6 +19,7 @@ from pyspark import SparkContext
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 import hudi_hive.spark as hudi_spark
+from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import (
     DIRECTORY_SCHEMA,
@@ -180,8 +181,15 @@ spark.stop()
 """
 
 
-def test_threads_that_are_not_pinned_are_refused(tmp_path):
+def test_a_gateway_without_pinned_threads_is_refused(spark, monkeypatch):
     """A statement's tables would be asked for in other threads than the one where it began, and be old ones."""
+    monkeypatch.setattr(Jvm, "pins_threads", False)
+    with pytest.raises(SparkError, match="without pinned threads"):
+        hudi_spark.enable(spark.newSession())
+
+
+@pytest.mark.long
+def test_a_session_of_a_process_that_does_not_pin_threads_is_refused(tmp_path):
     settings = {"PYSPARK_PIN_THREAD": "false", "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, "-c", UNPINNED.replace("JAVA_OPTIONS", JAVA_OPTIONS)],

@@ -46,14 +46,14 @@ def _ends(process: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def server(metastore_uri: str, tmp_path_factory) -> Iterator[ThriftServer]:
-    """A server that was given a secret, by a process that does not pin threads, which is no matter of the server's."""
-    folder = tmp_path_factory.mktemp("thriftserver")
+def server(metastore_uri: str) -> Iterator[ThriftServer]:
+    """A server that was given a secret, by a process that does not pin threads, which is no matter of the server's.
+
+    The last test of this file ends it.
+    """
     settings = {"spark.hadoop.some.text": SECRET, **SERVER_SETTINGS}
     stages: list[str] = []
-    server = ThriftServer(
-        metastore_uri, directory=folder, settings=settings, timeout=START_SECONDS, progress=stages.append
-    )
+    server = ThriftServer(metastore_uri, settings=settings, timeout=START_SECONDS, progress=stages.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PIN_THREAD", "false")
         server.start()
@@ -197,37 +197,6 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
         parent.stdout.close()
 
 
-def test_one_that_ended_by_itself_leaves_nothing(metastore_uri, monkeypatch):
-    before = threading.active_count()
-    server = ThriftServer(metastore_uri, settings=SERVER_SETTINGS, timeout=START_SECONDS)
-    with server:
-        pid, folder = server.pid, server.log_path.parent
-        java = os.pidfd_open(family(pid)[1])
-        assert server.start() is server
-        assert server.pid == pid
-        os.kill(pid, signal.SIGKILL)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        assert not server.is_running
-        assert _ends(java), "Java outlived the server"
-        os.close(java)
-        child = os.fork()
-        if child == 0:  # It has a copy of everything, and none of it is its own.
-            server.stop()
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert folder.exists()
-        # What is left goes before it is started again.
-        monkeypatch.setattr("hudi_hive.spark.thrift.server.find_java", lambda: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            server.start()
-        assert not folder.exists()
-    server.stop()
-    assert not alive(pid)
-    assert (server.is_running, server.pid, server.port, threading.active_count()) == (False, None, None, before)
-    with pytest.raises(SparkError, match="not running"):
-        _ = server.jdbc_url
-
-
 @pytest.mark.parametrize("wrong", [{"port": 70000}, {"authentication": "KERBEROS"}, {"settings": {"hive.x": "1"}}])
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(InvalidOptionError):
@@ -248,23 +217,25 @@ def test_an_unreachable_metastore_is_an_error(tmp_path):
         ThriftServer(f"thrift://127.0.0.1:{port}", directory=tmp_path).start()
 
 
-def test_a_start_that_fails_is_an_error(metastore_uri, tmp_path, monkeypatch):
+def test_a_start_that_fails_is_an_error(metastore_uri, tmp_path):
     launch = {"directory": tmp_path, "timeout": START_SECONDS}
     with pytest.raises(SparkError, match="nonsense") as caught:
         ThriftServer(metastore_uri, settings={**SERVER_SETTINGS, "spark.master": "nonsense"}, **launch).start()
     assert "thriftserver.log" in str(caught.value)
-    with socket.create_server(("127.0.0.1", 0)) as taken, monkeypatch.context() as patch:
-        # Taken in the moment between the look at it and the start.
-        patch.setattr("hudi_hive.spark.thrift.server._is_taken", lambda port: False)
-        with pytest.raises(SparkError, match="is in use"):
-            port = taken.getsockname()[1]
-            ThriftServer(metastore_uri, port=port, settings=SERVER_SETTINGS, **launch).start()
     (tmp_path / "thriftserver.log").unlink()
     (tmp_path / "thriftserver.log").mkdir()
     with pytest.raises(SparkError, match="Is a directory"):
         ThriftServer(metastore_uri, directory=tmp_path).start()
     with pytest.raises(SparkError, match="folder"):
         ThriftServer(metastore_uri, directory=__file__).start()
+
+
+@pytest.mark.long
+def test_a_port_that_is_taken_while_the_server_starts_is_an_error(metastore_uri, tmp_path, monkeypatch):
+    monkeypatch.setattr("hudi_hive.spark.thrift.server._is_taken", lambda port: False)
+    launch = {"settings": SERVER_SETTINGS, "directory": tmp_path, "timeout": START_SECONDS}
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(SparkError, match="is in use"):
+        ThriftServer(metastore_uri, port=taken.getsockname()[1], **launch).start()
 
 
 def test_clients_of_the_metastore_see_what_it_makes(server, metastore: HiveMetastore, tmp_path):
@@ -439,3 +410,33 @@ def test_a_jdbc_client(server, synced):
     assert re.findall(r"> (.*)", done.stdout)[:2] == ["26\t3", "30"]
     assert f"DELETE on the Hudi table {table} [path file:" in done.stderr
     assert "py4j" not in done.stderr
+
+
+def test_a_server_that_ended_by_itself_leaves_nothing(server, monkeypatch):
+    with server:
+        pid, folder, threads = server.pid, server.log_path.parent, threading.active_count()
+        java = os.pidfd_open(family(pid)[1])
+        assert server.start() is server
+        assert server.pid == pid
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert not server.is_running
+        assert _ends(java), "Java outlived the server"
+        os.close(java)
+        child = os.fork()
+        if child == 0:  # It has a copy of everything, and none of it is its own.
+            server.stop()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert folder.exists()
+        # What is left goes before it is started again.
+        monkeypatch.setattr("hudi_hive.spark.thrift.server.find_java", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            server.start()
+        assert not folder.exists()
+    server.stop()
+    assert not alive(pid)
+    assert (server.is_running, server.pid, server.port) == (False, None, None)
+    assert threading.active_count() <= threads
+    with pytest.raises(SparkError, match="not running"):
+        _ = server.jdbc_url

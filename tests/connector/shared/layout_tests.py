@@ -138,7 +138,7 @@ def filters(draw, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_filtered_rows_are_those_of_a_scan(client, layouts, layout, data):
     check_layout(client, layouts, layout, data)

@@ -43,7 +43,7 @@ from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from tests.support.running.long import long_case
+from tests.support.running.long import long_case, with_long_cases
 
 BASE = "f1_0-0-0_20200101000000000.parquet"
 """A name that a base file can have; the folder outside has one."""
@@ -75,6 +75,18 @@ PLACES = {
     "no data file": ("a", "notes.txt"),
 }
 HARMLESS = {"percent", "backslash"}
+SOME = (
+    "link",
+    "parent",
+    "up from a partition",
+    "absolute",
+    "properties",
+    "metadata by dots",
+    "NUL in a name",
+    "percent",
+)
+"""Of those that clean plans and markers try all: the same rule looks at the names of other plans."""
+SOME_PLACES = with_long_cases(SOME, PLACES)
 
 
 @pytest.fixture(params=[None, long_case(6), long_case(9)])
@@ -197,7 +209,7 @@ def test_plans_of_cleans_delete_nothing_outside(place: Path, what: str) -> None:
     tried(lambda: clean(context(place)), harmless=what in HARMLESS)
 
 
-@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("what", SOME_PLACES)
 def test_partitions_that_a_clean_is_to_drop(place: Path, what: str) -> None:
     partition = named(place, what)[0]
     if partition == "a":
@@ -211,7 +223,12 @@ def test_partitions_that_a_clean_is_to_drop(place: Path, what: str) -> None:
     assert (place / "outside" / "empty").is_dir()
 
 
-@pytest.mark.parametrize(("what", "blocks"), [*((what, False) for what in PLACES), ("link", True), ("sibling", True)])
+@pytest.mark.parametrize(
+    ("what", "blocks"),
+    with_long_cases(
+        [*((what, False) for what in SOME), ("link", True), ("sibling", True)], [(what, False) for what in PLACES]
+    ),
+)
 def test_plans_of_rollbacks_delete_nothing_outside(place: Path, what: str, blocks: bool) -> None:
     partition, name = named(place, what)
     requests = (
@@ -240,7 +257,12 @@ def test_times_of_plans_are_digits(place: Path, time: str, action: str) -> None:
         timeline.rollback_plan(instant) if action == ROLLBACK else timeline.restore_plan(instant)
 
 
-@pytest.mark.parametrize(("what", "file_id"), [*((what, "f1") for what in PLACES), ("link", "../../outside/f1")])
+@pytest.mark.parametrize(
+    ("what", "file_id"),
+    with_long_cases(
+        [*((what, "f1") for what in SOME), ("link", "../../outside/f1")], [(what, "f1") for what in PLACES]
+    ),
+)
 def test_plans_of_compactions_touch_nothing_outside(place: Path, what: str, file_id: str) -> None:
     partition, name = named(place, what)
     row = {
@@ -257,7 +279,7 @@ def test_plans_of_compactions_touch_nothing_outside(place: Path, what: str, file
     rollback(context(place), TIME, drop_plan=True)
 
 
-@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("what", SOME_PLACES)
 def test_plans_of_clusterings_touch_nothing_outside(place: Path, what: str) -> None:
     partition, name = named(place, what)
     row = {"group": 0, "partition": partition, "file_id": "f1", "base_file": name, "log_files": []}
@@ -419,7 +441,7 @@ def test_services_on_tables_with_links_out(made: dict[int, Path], tmp_path: Path
     assert (table / ".hoodie" / "hoodie.properties").exists() and properties
 
 
-@pytest.mark.parametrize("what", PLACES)
+@pytest.mark.parametrize("what", SOME_PLACES)
 def test_completed_commits_that_name_files_elsewhere(made: dict[int, Path], tmp_path: Path, what: str) -> None:
     place = Path(shutil.copytree(made[6], tmp_path / "place"))
     table = place / "table"
