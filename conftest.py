@@ -23,12 +23,19 @@ pytest.register_assert_rewrite("tests", "integration.support")
 from tests.support.running.long import long_case  # noqa: E402
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402
 
-settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("long", derandomize=True, deadline=None, database=None, max_examples=100)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("random" if os.environ.get("HUDI_HIVE_TEST_RANDOM") == "1" else "same")
 
 # No Java process of a test runs long enough to earn back what its second compiler and parallel collector cost.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try more examples where long cases are tried."""
+    if not config.getoption("markexpr") and settings.get_current_profile_name() == "same":
+        settings.load_profile("long")
 
 
 @pytest.fixture(scope="session", autouse=True)

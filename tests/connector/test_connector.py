@@ -24,8 +24,9 @@ from hudi_hive.plan.model import QueryType
 from hudi_hive.plan.splits import SplitOptions
 from tests.connector.shared.connector_helpers import all_rows, check_synced, client, connector, rows, server
 from tests.formats.shared.hfile_base_helpers import folder as hfile_folder
-from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import expected, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.metastore.registered import ORC, REALTIME, make_table, register
+from tests.support.running.long import with_long_cases
 from tests.support.tables.mor_table import MorTable
 
 __all__ = ["client", "connector", "server"]
@@ -53,7 +54,7 @@ def test_rows_are_those_of_the_table(client, connector, name):
 SYNCED = [name for name in fixture_names() if readable(name) and not name.endswith("_empty")]
 
 
-@pytest.mark.parametrize("name", SYNCED)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(SYNCED), SYNCED))
 def test_rows_of_every_name_that_a_sync_leaves(client, connector, name):
     check_synced(client, connector, name)
 

@@ -12,11 +12,8 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from tests.input_format.shared.table_job_helpers import VERSIONS, commits, incremental, job, keys, names_of, rows_of
-from tests.support.fixture_tables import (
-    expected,
-    fixture_names,
-    unzip_fixture,
-)
+from tests.support.fixture_tables import expected, fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 POLICY = "hoodie.read.timeline.holes.resolution.policy"
 FULL_SCAN = "hoodie.datasource.read.incr.fallback.fulltablescan.enable"
@@ -51,7 +48,7 @@ def test_one_commit_at_a_time_sees_every_row_version_once(version):
 _PULLED = [*fixture_names("mor"), *(n for n in fixture_names("cow", 8) if not n.endswith("virtual_keys"))]
 
 
-@pytest.mark.parametrize("name", _PULLED)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(_PULLED), _PULLED))
 def test_pulling_commit_by_commit_misses_no_row_of_the_snapshot(name):
     """Who reads only base files, one commit at a time, has seen in the end every row that the base files hold."""
     base = unzip_fixture(name)

@@ -29,7 +29,8 @@ from hudi_hive.plan.splits.splits import (
 )
 from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
-from tests.support.fixture_tables import fixture_names, unzip_fixture
+from tests.support.fixture_tables import fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 MIB = 1 << 20
 
@@ -254,7 +255,7 @@ def test_row_groups_of_a_missing_file(tmp_path):
 # -- there and back --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", fixture_names())
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(fixture_names()), fixture_names()))
 def test_splits_are_the_plan(name):
     """All splits of a fixture, made batch by batch, have the plan's slices, and their rows are the scan's."""
     path = unzip_fixture(name)

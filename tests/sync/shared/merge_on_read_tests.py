@@ -10,10 +10,11 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
-from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import expected, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, plan, state, sync
+from tests.support.running.long import with_long_cases
 from tests.sync.shared.sync_tool_helpers import current_partitions, partition_paths
 from tests.sync.shared.sync_tool_tests import check_incremental_syncs
 
@@ -40,7 +41,7 @@ def names_of(table):
     return [f"{table}_ro", f"{table}_rt", table]
 
 
-@pytest.mark.parametrize("name", fixture_names("mor"))
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(fixture_names("mor")), fixture_names("mor")))
 def test_first_sync_then_nothing_to_do(client, name):
     check_first_sync(client, name)
 
@@ -85,7 +86,7 @@ SEVERAL_SYNCS = [
 ]
 
 
-@pytest.mark.parametrize("name", SEVERAL_SYNCS)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(SEVERAL_SYNCS), SEVERAL_SYNCS))
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
     check_incremental_syncs(client, name, names_of(name))
 

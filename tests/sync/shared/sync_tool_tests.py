@@ -20,10 +20,11 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.diff.metastore_partitions import batch_sizes
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core import MetaClient
-from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import expected, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.sync_behaviour import DATABASE, change_stamp, plan, state, story_table, sync
+from tests.support.running.long import with_long_cases
 from tests.sync.shared.sync_tool_helpers import client, current_partitions, partition_paths, server
 
 __all__ = ["client", "server"]
@@ -32,7 +33,7 @@ __all__ = ["client", "server"]
 # -- all copy-on-write fixtures ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", fixture_names("cow"))
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(fixture_names("cow")), fixture_names("cow")))
 def test_first_sync_then_nothing_to_do(client, name):
     check_first_sync(client, name)
 
@@ -81,7 +82,7 @@ SEVERAL_SYNCS = [
 ]
 
 
-@pytest.mark.parametrize("name", SEVERAL_SYNCS)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(SEVERAL_SYNCS), SEVERAL_SYNCS))
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
     check_incremental_syncs(client, name)
 

@@ -16,7 +16,8 @@ from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, l
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.options.config import WriteConfig
-from tests.support.fixture_tables import DATA, expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import DATA, expected, fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 NOT_READ = ("virtual_keys", "empty")
 TABLES = [name for name in fixture_names() if not name.endswith(NOT_READ)]
@@ -58,7 +59,7 @@ def check(index: Index, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["SIMPLE", "BLOOM"])
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(TABLES), TABLES))
 def test_indexes_find_the_rows_of_a_snapshot(name: str, kind: str) -> None:
     check(index_of(name, {"hoodie.index.type": kind}), name)
 

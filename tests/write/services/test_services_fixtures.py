@@ -31,7 +31,7 @@ OPTIONS = {
     "hoodie.compact.inline": "true",
     "hoodie.compact.inline.max.delta.commits": "1",
 }
-SOME = ("v6_mor_part_rli", "v8_mor_event_time", "v9_mor_rollback", "v6_cow_types", "v8_cow_virtual_keys", "v9_cow_cdc")
+SOME = ("v6_mor_part_rli", "v9_mor_rollback", "v6_cow_types", "v9_cow_cdc")
 NAMES = with_long_cases(SOME, fixture_names())
 REFUSED = {
     "base files of the format ORC": "cow_orc",

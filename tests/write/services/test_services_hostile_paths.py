@@ -419,7 +419,7 @@ DUE = {
 
 
 @pytest.mark.parametrize("service", SERVICES)
-@pytest.mark.parametrize("linked", ["partition", "files", "hard"])
+@pytest.mark.parametrize("linked", ["partition", "files", long_case("hard")])
 def test_services_on_tables_with_links_out(made: dict[int, Path], tmp_path: Path, service: str, linked: str) -> None:
     """A partition, or data files, elsewhere: symbolic links are not gone through, hard links not written to."""
     version = (6, 9)[len(service) % 2]
