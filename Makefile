@@ -26,12 +26,26 @@ test-long: lint  ## All cases of all tests, then the long runs of integration/lo
 	@$(PYTEST) -m ""
 	@$(BIN)/python -m tools.long_runs
 
+LINTERS := lint-types lint-checks lint-style lint-imports lint-docker
+.PHONY: $(LINTERS)
+
 lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the repository's own checks, the docker files
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(LINTERS)
+
+lint-types:
+	@$(BIN)/mypy
+
+lint-checks:
+	@$(BIN)/python -m tools.checks
+
+lint-style:
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+
+lint-imports:
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m tools.checks
+
+lint-docker:
 	@$(BIN)/hadolint docker/*.Dockerfile
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 

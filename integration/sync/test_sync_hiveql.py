@@ -84,7 +84,7 @@ def spark_server(metastore_uri, tmp_path_factory) -> Iterator[PlainThriftServer]
 
 @pytest.fixture(params=["hive", long_case("spark")])
 def server(request) -> HiveServer2 | PlainThriftServer:
-    """Each of both, started when it is first used; Spark in every run for the stories and lives of tables alone."""
+    """Each of both, started when it is first used; Spark in every run for a story alone."""
     running: HiveServer2 | PlainThriftServer = request.getfixturevalue(f"{request.param}_server")
     return running
 
@@ -191,7 +191,7 @@ def both(
         ("hive", "cow_part", "jdbc", False),
         long_case("hive", "mor_part", "hiveql", True),
         long_case("spark", "cow_part", "jdbc", False),
-        ("spark", "mor_part", "hiveql", True),
+        long_case("spark", "mor_part", "hiveql", True),
     ],
     indirect=["server"],
 )

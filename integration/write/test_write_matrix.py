@@ -9,10 +9,9 @@ from tests.support.running.long import with_long_cases
 
 SAMPLE = [
     Cell("upsert", "COPY_ON_WRITE", 8, "ours"),
-    Cell("upsert", "MERGE_ON_READ", 8, "hudi", kind="levels"),
     Cell(TURNS, "MERGE_ON_READ", 8, "ours", kind="changes"),
 ]
-"""A table that each side makes; names of folders that are quoted; all operations by turns, and their changes."""
+"""One operation; all operations by turns, and their changes."""
 
 pytestmark = pytest.mark.jvm
 

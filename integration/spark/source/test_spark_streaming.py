@@ -74,8 +74,8 @@ def add(table, number):
 
 REAL = (
     "v6_cow_part_mdt",  # insert overwrite, deleted partitions
-    "v8_cow_archived",
-    "v8_mor_part_rli",  # compaction
+    long_case("v8_cow_archived"),
+    long_case("v8_mor_part_rli"),  # compaction
     "v9_mor_parquet_log_rollback",  # clustering, a rollback
 )
 

@@ -18,6 +18,7 @@ from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMPACTION
 from tests.support.running.lock_holder import LockHolder
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
@@ -72,7 +73,7 @@ def files_written(path, instant):
     return sorted(item.name for item in path.rglob(f"*{instant}*") if ".hoodie" not in item.parts and item.is_file())
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("kind", ["MERGE_ON_READ", long_case("COPY_ON_WRITE")])
 def test_tasks_that_run_again_double_no_row(spark, tmp_path, monkeypatch, kind):
     path = tmp_path / "trips"
     monkeypatch.setattr(ON_SPARK, "WriteNewFileGroups", failing_after(ON_SPARK.WriteNewFileGroups))

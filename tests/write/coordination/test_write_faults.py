@@ -18,7 +18,6 @@ QUICK = {
     "upsert_several-mor-6": 3,
     "rollback-mor-6": 3,
     "restore-mor-8": 3,
-    "restore_compaction-mor-6": 2,
     "clustering-cow-9": 2,
     "archival-mor-8": 2,
 }
