@@ -18,14 +18,15 @@ from integration.support.metastore_pool import removing_new_tables
 from integration.support.metastores import RELEASES, TRANSACTIONS
 from tests.support.metastore import sync_replay as replay
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, table_of
+from tests.support.running.long import with_long_cases
 
 URI = os.environ.get("HUDI_HIVE_TEST_METASTORE", "")
 pytestmark = pytest.mark.jvm
 
 
-@pytest.fixture(scope="module", params=sorted(RELEASES))
+@pytest.fixture(scope="module", params=with_long_cases(["4.0.1"], sorted(RELEASES)))
 def server(request, metastores):
-    """One version after the other."""
+    """The newest release, and in a long run one after the other."""
     running = metastores.start(request.param, TRANSACTIONS, with_hive=True)
     with HiveMetastore(running.uri) as client, removing_new_tables(client):
         yield running

@@ -17,5 +17,7 @@ from integration.support.hudi_peer import HudiPeer
 pytestmark = pytest.mark.jvm
 
 
-def test_transactions_and_real_hudi_by_turns(hudi_peer: Callable[[int], HudiPeer], tmp_path: Path) -> None:
-    play(hudi_peer(8), tmp_path / "t", MERGE_ON_READ)
+def test_transactions_and_real_hudi_by_turns(
+    hudi_peer: Callable[[int], HudiPeer], tmp_path: Path, thorough: bool
+) -> None:
+    play(hudi_peer(8), tmp_path / "t", MERGE_ON_READ, short=not thorough)

@@ -393,6 +393,7 @@ def test_a_statement_can_be_cancelled(server, synced, suffix):
             assert count(other, table) == count(cursor, table) > 0
 
 
+@pytest.mark.long
 def test_a_jdbc_client(server, synced):
     """Beeline, which speaks through Hive's JDBC driver."""
     table = synced("v9_mor_part_rli")
