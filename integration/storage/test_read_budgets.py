@@ -26,7 +26,8 @@ from integration.support.stores.s3 import S3Server
 from integration.support.stores.wide_tables import ROWS, write_named_table, write_wide_table
 from tests.support.running.long import long_case
 
-_DELAY_S: Final = 0.4
+_DELAYS_S: Final = (0.4, 4.0, 40.0)
+"""Tried one after the other, until requests side by side are seen as such: on a slow machine they begin apart."""
 _LISTED: Final = {"hoodie.metadata.enable": "false"}
 _PAGE: Final = 1_000
 
@@ -63,11 +64,14 @@ def _open(table: Wide, s3: S3Server, proxy: StoreProxy) -> HudiTable:
 
 
 def test_open_and_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
-    with s3_proxy.recording(_DELAY_S) as opening:
-        table = _open(wide, s3, s3_proxy)
+    for delay_s in _DELAYS_S:
+        with s3_proxy.recording(delay_s) as opening:
+            table = _open(wide, s3, s3_proxy)
+        with s3_proxy.recording(delay_s) as planning:
+            plan = table.scan().plan()
+        if opening.rounds + planning.rounds <= _PLAN_ROUNDS:
+            break
     assert len(opening) <= _OPEN, opening
-    with s3_proxy.recording(_DELAY_S) as planning:
-        plan = table.scan().plan()
     assert plan.slices.num_rows == wide.files
     assert len(planning) <= _PLAN, planning
     assert opening.rounds + planning.rounds <= _PLAN_ROUNDS, planning
@@ -82,10 +86,13 @@ def test_plan_by_listing(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None
 
 
 def test_reading_small_files(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
-    scan = _open(wide, s3, s3_proxy).scan()
-    scan.plan()
-    with s3_proxy.recording(_DELAY_S) as recording:
-        assert scan.to_arrow().num_rows == wide.files * ROWS
+    for delay_s in _DELAYS_S:
+        scan = _open(wide, s3, s3_proxy).scan()
+        scan.plan()
+        with s3_proxy.recording(delay_s) as recording:
+            assert scan.to_arrow().num_rows == wide.files * ROWS
+        if recording.in_flight >= _IN_FLIGHT:
+            break
     assert recording.kinds == {"GET": wide.files}
     assert recording.in_flight >= _IN_FLIGHT
 
@@ -144,7 +151,7 @@ def fake_metastore() -> Iterator[FakeMetastore]:
 def test_plan_of_200_000_files(s3: S3Server, s3_proxy: StoreProxy, tmp_path: Path) -> None:
     write_named_table(tmp_path / "t", 10_000, 20)
     table = _uploaded(s3, tmp_path / "t", 200_001)
-    with s3_proxy.recording(_DELAY_S) as recording:
+    with s3_proxy.recording(_DELAYS_S[1]) as recording:
         plan = _open(table, s3, s3_proxy).scan().plan()
     assert (plan.slices.num_rows, plan.partitions_planned) == (200_001, 10_001)
     assert len(recording) <= _OPEN + _PLAN, recording
