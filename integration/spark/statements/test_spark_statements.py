@@ -18,12 +18,15 @@ from integration.long.spark_statements import (
     statements,
 )
 from integration.long.spark_statements import tables as tables_of
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
 VERSIONS = sorted(RELEASES)
-# Each statement for one version; `python -m integration.long.spark_statements --recorded` runs all for all versions.
-CASES = [(VERSIONS[index % 3], name) for index, name in enumerate(statements("v9"))]
+# Each statement for one version, every other one in each run; `python -m integration.long.spark_statements --recorded`
+# runs all for all versions.
+ALL = [(VERSIONS[index % 3], name) for index, name in enumerate(statements("v9"))]
+CASES = with_long_cases(ALL[::2], ALL)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def session(spark, synced):
     return made
 
 
-@pytest.mark.parametrize(("version", "name"), CASES, ids=[f"{version}-{name}" for version, name in CASES])
+@pytest.mark.parametrize(("version", "name"), CASES)
 def test_same_answer_as_real_hudi(session, version, name):
     wanted = recorded(version)[name]
     try:

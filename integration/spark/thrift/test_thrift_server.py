@@ -160,7 +160,7 @@ def test_settings_reach_the_server_and_no_command_line_shows_them(server):
     assert not any(b"s3cr3t" in path.read_bytes() for path in server.log_path.parent.glob("*.properties"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, long_case(signal.SIGTERM)])
 def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
     """Killed while it starts the server, or asked to end when that runs: then its temporary folder goes too."""
     code = "from hudi_hive.cli.main import main; main()"
