@@ -213,7 +213,7 @@ def services(bench: Bench, case: Case) -> None:
     hudi_spark.clean(spark, uri, {"hoodie.clean.commits.retained": "1"})
     _compare(bench, uri, model, "cleaned")
     report = hudi_spark.write(trips(spark, 0, 9, 7.0, 9), uri, case.options(operation="upsert"))
-    hudi_spark.rollback(spark, uri, report.instant.requested)
+    hudi_spark.rollback(spark, uri, instant=report.instant.requested)
     _compare(bench, uri, model, "rolled back")
     few = {"hoodie.keep.max.commits": "4", "hoodie.keep.min.commits": "3", "hoodie.clean.commits.retained": "2"}
     hudi_spark.archive(spark, uri, few)
