@@ -156,3 +156,8 @@ def test_plan_of_200_000_files(s3: S3Server, s3_proxy: StoreProxy, tmp_path: Pat
     assert (plan.slices.num_rows, plan.partitions_planned) == (200_001, 10_001)
     assert len(recording) <= _OPEN + _PLAN, recording
     assert recording.rounds <= _PLAN_ROUNDS, recording
+    for row_filter, files in (("p = 'p00007'", 20), ("p = 'p00007' and v > 3", 20)):
+        with s3_proxy.recording() as filtered:
+            plan = _open(table, s3, s3_proxy).scan(row_filter=row_filter).plan()
+        assert plan.slices.num_rows == files
+        assert len(filtered) <= _OPEN + _PLAN, filtered
