@@ -189,23 +189,7 @@ class Race:
         self._same("pending instants", [str(i) for i in timeline.pending()], [])
         report = validate(client)
         self._same("our validation of the metadata table", str(report) if report.errors else "", "")
-        self._same("Hudi's validation of the metadata table", self._hudi_differences(), [])
-
-    def _hudi_differences(self) -> list[dict[str, Any]]:
-        """Files that Hudi finds in the metadata table or on the store alone, or of another size."""
-        name = "race_" + re.sub(r"\W", "_", self.path)
-        self.peer.sql(f"create table {name} using hudi location '{self.path}'")
-        self.peer.sql("set hoodie.metadata.enable=true")
-        rows = self.peer.sql(f"call validate_metadata_table_files(table => '{name}', verbose => true)")
-        if not rows:
-            raise LostCommitError("Hudi's validation lists no file")
-        return [
-            row
-            for row in rows
-            if not row["is_present_in_fs"]
-            or not row["is_present_in_metadata"]
-            or row["fs_size"] != row["metadata_size"]
-        ]
+        self._same("Hudi's validation of the metadata table", differences_of_hudi(self.peer, self.path), [])
 
     def _compactions(self) -> int:
         client = MetaClient.load(self.path, self.storage_options)
@@ -215,6 +199,21 @@ class Race:
     def _same(what: str, actual: object, expected: object) -> None:
         if actual != expected:
             raise LostCommitError(f"{what}: {str(actual)[:800]} in place of {str(expected)[:800]}")
+
+
+def differences_of_hudi(peer: HudiPeer, path: str) -> list[dict[str, Any]]:
+    """Files that Hudi finds in the metadata table or on the store alone, or of another size."""
+    name = "race_" + re.sub(r"\W", "_", path)
+    peer.sql(f"create table {name} using hudi location '{path}'")
+    peer.sql("set hoodie.metadata.enable=true")
+    rows = peer.sql(f"call validate_metadata_table_files(table => '{name}', verbose => true)")
+    if not rows:
+        raise LostCommitError("Hudi's validation lists no file")
+    return [
+        row
+        for row in rows
+        if not row["is_present_in_fs"] or not row["is_present_in_metadata"] or row["fs_size"] != row["metadata_size"]
+    ]
 
 
 def race_on_disk(peer: HudiPeer, zookeeper: ZookeeperServer, folder: Path, kind: str) -> Race:

@@ -106,6 +106,14 @@ class HudiPeer:
         self._errors.close()
         self._folder.cleanup()
 
+    @property
+    def java_pid(self) -> int:
+        """Number of its Java process."""
+        assert self._process is not None
+        own = self._process.pid
+        (child,) = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        return int(child)
+
     def write(
         self,
         path: str | os.PathLike[str],
