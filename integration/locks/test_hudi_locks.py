@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.long]
 
 _LOCKS = "org.apache.hudi.client.transaction.lock."
 AWS_LOCKS = "org.apache.hudi.aws.transaction.lock."
-LEASE_MS = 3000
+LEASE_MS = 8000
 P = "hoodie.write.lock."
 _HOLDER = """
 import sys

@@ -26,7 +26,8 @@ SEVERAL = {
     P + "client.wait_time_ms_between_retry": "200",
     P + "client.num_retries": "1000",
 }
-STORE_LEASE_S = 6.0
+STORE_LEASE_S = 15.0
+"""As the other leases: short, but long enough for the one that overtakes on a slow machine."""
 
 MakeOptions = Callable[[pytest.FixtureRequest], dict[str, str]]
 
@@ -36,7 +37,7 @@ def in_dynamodb(request: pytest.FixtureRequest) -> dict[str, str]:
     return {
         P + "provider": "org.apache.hudi.aws.transaction.lock.DynamoDBBasedImplicitPartitionKeyLockProvider",
         P + "dynamodb.endpoint_url": s3.endpoint,
-        P + "wait_time_ms": "1500",
+        P + "wait_time_ms": "8000",
     }
 
 
@@ -44,13 +45,13 @@ def in_zookeeper(request: pytest.FixtureRequest) -> dict[str, str]:
     return {
         P + "provider": _LOCKS + "ZookeeperBasedImplicitBasePathLockProvider",
         P + "zookeeper.url": request.getfixturevalue("zookeeper").hosts,
-        P + "zookeeper.session_timeout_ms": "1500",
+        P + "zookeeper.session_timeout_ms": "8000",
     }
 
 
 def in_the_metastore(request: pytest.FixtureRequest) -> dict[str, str]:
     pool: MetastorePool = request.getfixturevalue("metastores")
-    running = pool.start("4.0.1", dying(5), with_hive=True)
+    running = pool.start("4.0.1", dying(15), with_hive=True)
     return {
         P + "provider": "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
         P + "hivemetastore.uris": running.uri,
