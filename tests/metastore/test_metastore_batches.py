@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.errors import MetastoreServerError, NoSuchObjectError
+from hudi_hive.errors import MetastoreServerError, MetastoreTimeoutError, NoSuchObjectError
 from hudi_hive.metastore.client import batches
 from hudi_hive.metastore.client.batches import BatchSize, run_batches
 from hudi_hive.metastore.client.partition_names import escape, format_partition_name, parse_partition_name, unescape
@@ -79,6 +79,7 @@ CONFLICTS = [
     "PSQLException: ERROR: deadlock detected",
     "PSQLException: ERROR: could not serialize access due to concurrent update",
     "SQLTransactionRollbackException: A lock could not be obtained within the time requested",
+    "JDODataStoreException: objectstore - Connection is not available, request timed out after 30000ms.",
 ]
 
 
@@ -106,6 +107,29 @@ def test_a_batch_that_met_another_transaction_is_tried_again_whole_and_alone(ahe
     assert [item for batch in found for item in batch] == list(range(120))
     assert tried == [10] * (12 + len(CONFLICTS))  # none was cut
     assert set(most[8:]) == {1}
+
+
+def test_fewer_batches_are_under_way_after_one_that_was_not_answered_in_time():
+    lock, running, most, tried = threading.Lock(), 0, [], []
+
+    def run(batch):
+        nonlocal running
+        with lock:
+            running += 1
+            most.append(running)
+            tried.append(len(batch))
+        try:
+            if len(batch) > 2:
+                raise MetastoreTimeoutError("no answer")
+            return list(batch)
+        finally:
+            with lock:
+                running -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(run_batches(range(80), run, BatchSize(8, 8), executor=lambda: pool, ahead=4))
+    assert [item for batch in found for item in batch] == list(range(80))
+    assert set(most[tried.index(2) + 4 :]) == {1}
 
 
 def test_a_batch_that_always_meets_another_transaction_is_an_error_in_the_end(monkeypatch):

@@ -39,10 +39,14 @@ _NOT_ABOUT_SIZE = (
 )
 
 _ANOTHER_TRANSACTION: Final = re.compile(
-    r"deadlock|lock wait timeout|try restarting transaction|could not serialize access|lock could not be obtained",
+    r"deadlock|lock wait timeout|try restarting transaction|could not serialize access|lock could not be obtained"
+    r"|connection is not available, request timed out",
     re.IGNORECASE,
 )
-"""Of messages of MySQL and MariaDB, PostgreSQL and Derby about transactions that they rolled back for another one."""
+"""Of messages of MySQL and MariaDB, PostgreSQL and Derby about transactions that they rolled back for another one.
+
+The last is of a metastore whose connections to its database (ten by default) all have transactions.
+"""
 
 _MOST_TRIES: Final = 8
 _FIRST_WAIT_S: Final = 0.05
@@ -152,6 +156,8 @@ def run_batches(
                     continue
                 if len(batch) == 1 or not smaller_helps(error):
                     raise
+                if isinstance(error, MetastoreTimeoutError):
+                    ahead = max(1, ahead // 2)  # it is still at this one
                 size.refused(len(batch))
                 waiting = [(batch, None), *pending]
                 pending.clear()
