@@ -23,7 +23,7 @@ _BUDGETS: Final[Mapping[str, tuple[int, int]]] = {
     "clean, nothing to do": (11, 12),
     "rollback": (36, 48),
     "savepoint": (12, 12),
-    "restore": (45, 101),
+    "restore": (45, 104),
     "mutation": (36, 54),
     "archive, nothing to do": (8, 9),
     "time travel": (8, 16),
