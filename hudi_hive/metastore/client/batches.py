@@ -110,6 +110,11 @@ class _Retries:
         return True
 
 
+def _at_once_after(error: MetastoreError, ahead: int) -> int:
+    """How many batches may be under way after a failure: fewer if the server may still be at this one."""
+    return max(1, ahead // 2) if isinstance(error, MetastoreTimeoutError) else ahead
+
+
 def run_batches(
     items: Sequence[Item],
     run: Callable[[Sequence[Item]], Result],
@@ -156,8 +161,7 @@ def run_batches(
                     continue
                 if len(batch) == 1 or not smaller_helps(error):
                     raise
-                if isinstance(error, MetastoreTimeoutError):
-                    ahead = max(1, ahead // 2)  # it is still at this one
+                ahead = _at_once_after(error, ahead)
                 size.refused(len(batch))
                 waiting = [(batch, None), *pending]
                 pending.clear()
