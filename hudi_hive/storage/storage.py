@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -431,6 +431,15 @@ class Storage:
         except PathNotFoundError:
             if not missing_ok:
                 raise
+
+    def delete_own(self, path: str, is_own: Callable[[bytes], bool]) -> None:
+        """Delete a file that others may create anew: where a request is sent again, only if its bytes are one's own."""
+        if not self.replaces_atomically:
+            self.delete(path)
+            return
+        self.counters.add("deletes")
+        with mapped_errors(self.uri(path)):
+            self._versions.delete_own(self.full_path(path), is_own)
 
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete some files with as few requests as a store allows; that one is not there is not said."""

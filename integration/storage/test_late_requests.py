@@ -218,12 +218,31 @@ def test_a_renewal_behind_the_loss_of_the_lock(s3: S3Server, s3_proxy: StoreProx
     second.release()
 
 
+def test_a_release_that_is_sent_again(s3: S3Server, s3_proxy: StoreProxy) -> None:
+    """When its answer was lost another one may have the lock already."""
+    first, second, third = locks(s3, s3_proxy)
+    assert first.try_acquire()
+    taken = []
+
+    def decide(request: Request) -> Fault | None:
+        if request.kind == "GET" and not taken:
+            taken.append(second.try_acquire())
+        return Fault.ANSWER_LOST if request.kind.startswith("DELETE") and not taken else None
+
+    with s3_proxy.breaking(decide):
+        first.release()
+    assert taken == [True]
+    assert not third.try_acquire()
+    second.verify()
+    second.release()
+
+
 def test_a_release_behind_the_next_lock(s3: S3Server, s3_proxy: StoreProxy) -> None:
     """It takes the next holder's file away, who sees that before the step that the lock protects."""
     first, second, third = locks(s3, s3_proxy)
     assert first.try_acquire()
     with s3_proxy.breaking(nth_fault(1, Fault.HELD, lambda request: request.kind.startswith("DELETE"))):
-        first.release()
+        first.release()  # sent again, as the file was there still
     assert second.try_acquire()
     s3_proxy.let_go()
     assert third.try_acquire()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
@@ -88,6 +88,14 @@ class VersionedStore(Protocol):
 
         Raises:
             FileExistsError: the file is of another version, was deleted, or, without a current version, is there.
+        """
+
+    def delete_own(self, path: str, is_own: Callable[[bytes], bool]) -> None:
+        """Delete a file; a request whose answer was lost is sent again only if the file is still the same one.
+
+        Args:
+            path: the file.
+            is_own: whether these bytes are those of the file that is to go.
         """
 
     def copy(self, path: str, target: str) -> None:

@@ -410,6 +410,17 @@ class ObjectStore:
         with suppress(FileNotFoundError):  # S3 does not tell
             self._run(path, lambda _: obstore.delete(self._client, key))
 
+    def delete_own(self, path: str, is_own: Callable[[bytes], bool]) -> None:
+        """Delete a file, and look at it before each further try: another one may be there by then."""
+        key = self._key(path)
+
+        def attempt(number: int) -> None:
+            if number == 1 or is_own(bytes(obstore.get(self._client, key).bytes())):
+                obstore.delete(self._client, key)
+
+        with suppress(FileNotFoundError):
+            self._run(path, attempt)
+
     def delete_files(self, paths: Sequence[str]) -> None:
         """Delete files: one request for each 1,000 on S3, for each 256 on Azure, for each one on GCS."""
         if not paths:

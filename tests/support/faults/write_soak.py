@@ -35,6 +35,7 @@ from hudi_hive.errors import (
     CommitOutcomeUnknownError,
     FileVanishedError,
     HudiHiveError,
+    LockLostError,
     StoreThrottledError,
     StoreUnreachableError,
     WriteConflictError,
@@ -208,7 +209,7 @@ class Writer:
                 if done:
                     self._note(done[0], operation, rows, partitions)
                     return
-            except UNANSWERED as error:
+            except (*UNANSWERED, LockLostError) as error:
                 self._log.refused[type(error).__name__] += 1
         else:
             raise RuntimeError(f"{operation} lost {TRIES} times")
@@ -222,9 +223,7 @@ class Writer:
     def _note(
         self, instant: Instant, operation: str, rows: Mapping[str, tuple[str, int]], partitions: tuple[str, ...]
     ) -> None:
-        order = instant.completed
-        if order is None:
-            order = str(os.stat(Path(self._soak.path) / instant.path).st_mtime_ns).rjust(20, "0")
+        order = instant.completed or str(os.stat(Path(self._soak.path) / instant.path).st_mtime_ns).rjust(20, "0")
         self._log.commits.append(Commit(instant.requested, order, operation, rows, partitions))
         self._log.counts[operation] += 1
 

@@ -65,9 +65,9 @@ class FileSystemLock(LockFile):
         written_ms = times.get(path)
         return 0.0 if written_ms is None else self.clock() - written_ms / 1000
 
-    def delete_void(self) -> None:
+    def delete_void(self, text: bytes) -> None:
         """Delete the void lock file of another writer, and Hadoop's checksum of it."""
-        super().delete_void()
+        super().delete_void(text)
         # That of another writer's file would make Hudi call ours corrupt.
         folder, _, name = self.path.rpartition("/")
         self.storage.delete(f"{folder}/.{name}.crc".lstrip("/"))

@@ -72,9 +72,9 @@ class LockFile:
         """Seconds since a file of this text was written or renewed, as far as one can tell."""
         raise NotImplementedError
 
-    def delete_void(self) -> None:
-        """Delete the void lock file of another writer."""
-        self.storage.delete(self.path)
+    def delete_void(self, text: bytes) -> None:
+        """Delete the void lock file of another writer, which holds this text."""
+        self.storage.delete_own(self.path, lambda current: current == text)
 
     # -- taking ------------------------------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class LockFile:
         try:
             if self._read(self.path) != text or self.clock() - begun > self.relied_s:
                 return False
-            self.delete_void()
+            self.delete_void(text)
         finally:
             self.storage.delete(guard)
         return True
@@ -181,7 +181,7 @@ class LockFile:
             return
         try:
             if self.is_own(token):
-                self.storage.delete(self.path)
+                self.storage.delete_own(self.path, lambda text: token_of(text) == token)
         except BaseException:
             _released.add(token)
             raise
