@@ -95,7 +95,7 @@ def all_tasks_ended(context: SparkContext) -> Iterator[None]:
         _all_ended(context, tag)
         raise
     context.removeJobTag(tag)
-    speculative = parse_java_boolean(context.getConf().get("spark.speculation", "false"))
+    speculative = parse_java_boolean(context._jsc.sc().conf().get("spark.speculation", "false"))
     if speculative and not _all_ended(context, tag):
         raise WriteError(
             "a task that Spark ran twice does not stop", remedy="write again, or without spark.speculation"
