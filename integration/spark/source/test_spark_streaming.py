@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import IncrementalRangeError, InvalidOptionError, SchemaError, SparkError
+from hudi_hive.errors import CheckpointError, IncrementalRangeError, InvalidOptionError, SchemaError
 from integration.support.killed_stream import COLUMNS, run
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.running.long import long_case
@@ -295,7 +295,7 @@ def test_an_offset_of_another_release_is_refused(spark, table, tmp_path):
     file = checkpoint / "offsets" / "0"
     file.write_text(file.read_text().replace('"hudiHiveOffset": 1', '"hudiHiveOffset": 9'))
     file.with_name(".0.crc").unlink(missing_ok=True)
-    with pytest.raises(SparkError, match="unknown format"):
+    with pytest.raises(CheckpointError, match="unknown format"):
         Stream(spark, table.path, checkpoint).drain()
 
 

@@ -40,7 +40,7 @@ def _client_of(uri: str, folder: Path, options: Mapping[str, str]) -> Any:
     return (
         dict(store._client.config),
         dict(store._client.client_options or {}),
-        store._upload_client.retry_config["retry_timeout"],
+        store._patient_client.retry_config["retry_timeout"],
         store._retry,
         None if provider is None else (type(provider).__name__, getattr(provider, "kwargs", None)),
     )
