@@ -42,8 +42,14 @@ def _client_of(uri: str, folder: Path, options: Mapping[str, str]) -> Any:
         dict(store._client.client_options or {}),
         store._patient_client.retry_config["retry_timeout"],
         store._retry,
-        None if provider is None else (type(provider).__name__, getattr(provider, "kwargs", None)),
+        None if provider is None else (type(provider).__name__, _role_arguments(provider)),
     )
+
+
+def _role_arguments(provider: Any) -> Any:
+    """What is sent to the token service for a role; None where no role is assumed."""
+    fetch = getattr(getattr(provider, "_credentials", None), "_refresh_using", None)
+    return None if fetch is None else fetch.__self__._assume_kwargs
 
 
 def s3_client(folder: Path, options: Mapping[str, str]) -> Any:
