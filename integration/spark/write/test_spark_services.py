@@ -209,11 +209,11 @@ def test_services_wait_for_the_lock_of_another_process(spark, tmp_path):
         assert len(hudi_spark.compact(spark, path, options)) == 1
 
 
-def test_a_write_waits_for_tasks_that_lost(spark, tmp_path, monkeypatch):
+def test_a_write_waits_for_tasks_that_lost(request, spark, tmp_path, monkeypatch):
     """With speculation the files of attempts are gone through only when none of them runs any more."""
-    context = spark.sparkContext
-    speculating = context.getConf().set("spark.speculation", "true")
-    monkeypatch.setattr(type(context), "getConf", lambda self: speculating)
+    conf = spark.sparkContext._jsc.sc().conf()
+    request.addfinalizer(lambda: conf.remove("spark.speculation"))
+    conf.set("spark.speculation", "true")
     asked, answers = [], iter([2, 1])
     running = write_executor._running
 
