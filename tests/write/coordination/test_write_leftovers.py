@@ -306,7 +306,8 @@ def test_a_plan_outlives_a_restore(tmp_path: Path, service: str) -> None:
 
 
 def with_metastore(metastore: FakeMetastore) -> dict[str, str]:
-    return {**METASTORE, "hoodie.write.lock.hivemetastore.uris": metastore.uri}
+    uris = {"hoodie.write.lock.hivemetastore.uris": metastore.uri}
+    return {**METASTORE, **uris, "hoodie.write.lock.wait_time_ms": "10"}
 
 
 def test_writes_take_the_metastores_lock(tmp_path: Path) -> None:
