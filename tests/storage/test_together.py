@@ -30,17 +30,19 @@ def test_answers_and_errors_come_in_the_order_of_calls():
 
 
 INTERRUPTED = """
+import itertools
 import threading
 from hudi_hive.storage import run_together
 
 class Remote:
     is_local = False
 
-begun, goes_on = [], threading.Event()
+begun, numbers, goes_on = [], itertools.count(1), threading.Event()
 
 def call():
-    begun.append(1)
-    if len(begun) == 32:
+    number = next(numbers)
+    begun.append(number)
+    if number == 32:
         print("begun", flush=True)
     goes_on.wait()
 
