@@ -17,6 +17,7 @@ from hudi_hive.options.parsers import (
     mapped,
     optional_text,
     positive_decimal,
+    positive_size,
 )
 
 
@@ -35,6 +36,15 @@ FOLLOW_LINKS: Final = _storage(
 )
 USE_FSSPEC: Final = _storage(
     "use_fsspec", boolean, False, "Use the scheme's fsspec class, which takes all other options as they are."
+)
+CACHE_FOLDER: Final = _storage(
+    "cache_folder",
+    optional_text,
+    None,
+    "Folder of this machine that caches data files of remote stores; none: no cache.",
+)
+CACHE_BYTES: Final = _storage(
+    "cache_bytes", positive_size, 10 << 30, "Bytes that the cache of data files has at most; with cache_folder."
 )
 ANONYMOUS: Final = _storage(
     "anonymous", boolean, False, "Send requests without credentials.", "anon", "skip_signature", "aws_skip_signature"
@@ -165,6 +175,8 @@ CLIENT_SECRET: Final = _storage(
 STORAGE_OPTIONS: Final = (
     FOLLOW_LINKS,
     USE_FSSPEC,
+    CACHE_FOLDER,
+    CACHE_BYTES,
     ANONYMOUS,
     ENDPOINT,
     SCHEME,

@@ -24,6 +24,9 @@ from hudi_hive.storage.stores import (
     storage_options,
 )
 
+_NOT_OF_STORES = frozenset(
+    option.name for option in (names.FOLLOW_LINKS, names.USE_FSSPEC, names.CACHE_FOLDER, names.CACHE_BYTES)
+)
 _CONTAINERS = frozenset({"az", "abfs", "abfss", "wasb", "wasbs"})
 # A secret key may have slashes in it; then what stands before them is no port.
 _USER_INFO = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*|[^/@:]+:(?!\d+(?:[/?#]|$))[^?#]*?)@(?=[^/@]*(?:/|$))")
@@ -105,9 +108,12 @@ def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
                 )
             path = unquote(path)
         return ResolvedPath("file:", None, os.path.abspath(path).rstrip("/") or "/", "")
-    options = {
-        name: value for name, value in options.items() if name not in (names.FOLLOW_LINKS.name, names.USE_FSSPEC.name)
-    }
+    has_cache = bool(options.get(names.CACHE_FOLDER.name))
+    options = {name: value for name, value in options.items() if name not in _NOT_OF_STORES}
+    if has_cache and (by_fsspec or (scheme not in OBJECT_SCHEMES and scheme != "hdfs")):
+        raise InvalidOptionError(
+            f"{names.CACHE_FOLDER.name} is for S3, GCS, Azure and HDFS", path=text, remedy="use one of fsspec's caches"
+        )
     if by_fsspec:
         return _fsspec_store(scheme, text, options)
     if (kind := OBJECT_SCHEMES.get(scheme)) is not None:

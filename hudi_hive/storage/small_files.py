@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 import pyarrow as pa
-
-from hudi_hive.storage.stores import FileStore
 
 _MOST_BYTES: Final = 64 << 20
 _ENDINGS: Final = (".parquet", ".orc")
 """Base files: a name stands for the same bytes for ever."""
+
+
+class Opener(Protocol):
+    """What opens files: a store, or a cache in front of it."""
+
+    def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
+        """Open a file as a random-access stream."""
 
 
 class SmallFiles:
@@ -38,7 +43,7 @@ class SmallFiles:
                 if not self._users:
                     self._files, self._bytes = {}, 0
 
-    def open(self, store: FileStore, path: str, size: int | None) -> pa.NativeFile:
+    def open(self, store: Opener, path: str, size: int | None) -> pa.NativeFile:
         """Open a file of a store, or of the cache; one that is small is cached while the cache is in use."""
         buffer = self._files.get(path)
         if buffer is not None:

@@ -17,6 +17,7 @@ from hudi_hive.errors import PathNotFoundError, StorageError, UnsafePathError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
+from hudi_hive.storage.cache import cached_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
@@ -55,6 +56,7 @@ class Storage:
         if filesystem is not None:
             self._store = ArrowStore(filesystem)
         self.small_files = SmallFiles()
+        self._cache = cached_files(self._store, self.storage_options, self.counters)
         follow = follows_links(self.storage_options)
         self._links = LinkRules(self._root, follow=follow) if self._store is None else None
 
@@ -261,10 +263,11 @@ class Storage:
         with mapped_errors(self.uri(path)):
             self.check_read(path)
             full = self.full_path(path)
-            return pa.OSFile(full) if self._store is None else self.small_files.open(self._store, full, size)
+            source = self._cache or self._store
+            return pa.OSFile(full) if source is None else self.small_files.open(source, full, size)
 
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Read a file, or ``length`` bytes from ``offset`` (fewer at its end).
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None, *, size: int | None = None) -> bytes:
+        """Read a file, or ``length`` bytes from ``offset`` (fewer at its end); whole files of a ``size`` are cached.
 
         Raises:
             PathNotFoundError: the file does not exist.
@@ -277,7 +280,11 @@ class Storage:
         else:
             self.counters.add("opens", path=self.uri(path))
             with mapped_errors(self.uri(path)):
-                data = self._store.read(self.full_path(path), offset, length)
+                full = self.full_path(path)
+                if self._cache is not None and size is not None and length is None and not offset:
+                    data = self._cache.read(full, size)
+                else:
+                    data = self._store.read(full, offset, length)
         self.counters.add("reads")
         self.counters.add("bytes_read", len(data))
         return data

@@ -4,6 +4,8 @@ from hudi_hive.storage.stores.arrow_store import ArrowStore
 from hudi_hive.storage.stores.base import (
     LISTING_SCHEMA,
     MISSING,
+    CacheableStore,
+    FileRanges,
     FileStore,
     FileVersion,
     PathKind,
@@ -11,7 +13,7 @@ from hudi_hive.storage.stores.base import (
     VersionedStore,
 )
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store
-from hudi_hive.storage.stores.remote_streams import RangeStream
+from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, join_neighbours
 from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 from hudi_hive.storage.stores.settings import (
     Credentials,
@@ -28,11 +30,14 @@ __all__ = [
     "MISSING",
     "OBJECT_SCHEMES",
     "ArrowStore",
+    "CacheableStore",
     "Credentials",
+    "FileRanges",
     "FileStore",
     "FileVersion",
     "PathKind",
     "PathStatus",
+    "RangeFile",
     "RangeStream",
     "RetryPolicy",
     "TransientFault",
@@ -41,6 +46,7 @@ __all__ = [
     "hdfs_store",
     "is_hadoop_name",
     "is_store_name",
+    "join_neighbours",
     "layered",
     "object_store",
     "split_credential_providers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -110,6 +110,20 @@ class VersionedStore(Protocol):
         """
 
 
+class FileRanges(NamedTuple):
+    """Ranges of a file, all of one content of it.
+
+    Attributes:
+        parts: the bytes of each range, fewer where the file ends.
+        size: bytes of the file.
+        e_tag: what the store calls this content; None where it has no name for it.
+    """
+
+    parts: Sequence[bytes]
+    size: int
+    e_tag: str | None
+
+
 class FileStore(Protocol):
     """A store of files, addressed by full paths without scheme: ``bucket/key``, ``/folder/file``.
 
@@ -173,3 +187,24 @@ class FileStore(Protocol):
 
     def move(self, source: str, target: str) -> None:
         """Move a file; the target does not exist."""
+
+
+@runtime_checkable
+class CacheableStore(FileStore, Protocol):
+    """A store whose files can be told apart from those of all other stores."""
+
+    @property
+    def identity(self) -> str:
+        """The store, by what it is called and where it is; without secrets."""
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None = None) -> FileRanges:
+        """Read ranges (start, end) of a file at the same time.
+
+        Args:
+            path: the file.
+            ranges: they begin before its end.
+            e_tag: the content that they are to be of; None for any one.
+
+        Raises:
+            StorageError: the file was overwritten.
+        """

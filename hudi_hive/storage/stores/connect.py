@@ -144,7 +144,8 @@ def _make(kind: str, bucket: str, account: str, prefix: str, options: Mapping[st
         message = redact(f"cannot make a client of the store: {error}".partition("\n")[0], secret_values(options))
         raise StorageError(message, path=uri) from None
     # The clouds' own endpoints create files atomically; other servers show it by the first file.
-    return ObjectStore(once, patient, bucket, uri, patience, is_tested=endpoint is None)
+    identity = " ".join((kind, bucket, account, endpoint or "", storage.ACCOUNT_NAME.of(options) or ""))
+    return ObjectStore(once, patient, bucket, uri, patience, identity=identity, is_tested=endpoint is None)
 
 
 def _endpoint(options: Mapping[str, str], *variables: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import MissingDependencyError, StorageError, StoreAccessDeniedError, StoreUnreachableError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, PathKind, PathStatus, forked
+from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileRanges, PathKind, PathStatus, forked
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream
 
 if TYPE_CHECKING:
@@ -116,6 +116,18 @@ class HdfsStore:
             size = len(reader)
             end = size if length is None else min(offset + length, size)
             return bytes(reader.read_range(offset, end - offset)) if end > offset else b""
+
+    @property
+    def identity(self) -> str:
+        """Its URL."""
+        return self._url
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None = None) -> FileRanges:
+        """Read ranges of a file, which HDFS has no names of contents for: it can only be appended to."""
+        with self._mapped(path), self._client.read(path) as reader:
+            size = len(reader)
+            parts = [bytes(reader.read_range(start, min(end, size) - start)) for start, end in ranges if start < size]
+        return FileRanges([*parts, *[b""] * (len(ranges) - len(parts))], size, None)
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open a file as a random-access stream."""

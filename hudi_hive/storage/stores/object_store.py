@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import obstore
@@ -18,14 +18,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import StorageError, StoreUnreachableError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileVersion, PathKind, PathStatus, forked
+from hudi_hive.storage.stores.base import (
+    LISTING_SCHEMA,
+    MISSING,
+    FileRanges,
+    FileVersion,
+    PathKind,
+    PathStatus,
+    forked,
+)
 from hudi_hive.storage.stores.object_faults import PASSING, error_code, http_status, store_error
 from hudi_hive.storage.stores.object_listing import OBJECTS, file_entries, named_objects, without_markers
+from hudi_hive.storage.stores.object_parts import PartsWriter
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, UploadFile
 from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 
 if TYPE_CHECKING:
-    from obstore import GetOptions, GetResult, WritableFile
+    from obstore import GetOptions, GetResult
     from obstore.store import ObjectStore as Client
 
 _T = TypeVar("_T")
@@ -79,6 +88,7 @@ class ObjectStore:
         bucket: the first part of full paths.
         uri: the bucket's, such as ``s3a://lake``, for errors.
         retry: how long requests are tried again.
+        identity: the bucket, by what tells it from all others: its kind of store, endpoint, account and name.
         is_tested: the store is known to refuse a conditional put of a file that is there. Another one is put to the
             test by the first file that is created: some servers ignore conditions.
     """
@@ -93,9 +103,11 @@ class ObjectStore:
         uri: str,
         retry: RetryPolicy,
         *,
+        identity: str,
         is_tested: bool = True,
     ) -> None:
         self.creates_atomically = True
+        self.identity = identity
         self._is_tested = self._is_tested_for_versions = is_tested
         self._process = os.getpid()
         self._client = client
@@ -261,9 +273,7 @@ class ObjectStore:
             result = obstore.get(self._client, key, options=ranged)
             data, size = bytes(result.bytes()), result.meta["size"]
         except obstore.exceptions.PreconditionError:
-            raise StorageError(
-                "the file was overwritten while it was read", path=self._uri(path), remedy="read it again"
-            ) from None
+            raise self._overwritten(path) from None
         except obstore.exceptions.BaseError as error:
             if http_status(error) == 416:  # it begins at the end, or behind it
                 size = obstore.head(self._client, key)["size"] if start else 0
@@ -280,16 +290,28 @@ class ObjectStore:
             raise TransientFault(StoreUnreachableError(said, path=self._uri(path), remedy="try again later"))
         return _Range(data, start, size, result.meta.get("e_tag"))
 
-    def _ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None) -> list[bytes]:
+    def _ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None) -> list[_Range]:
         """Ranges of a file, side by side."""
 
-        def one(byte_range: tuple[int, int]) -> bytes:
-            return self._run(path, lambda _: self._range(path, byte_range, e_tag).data)
+        def one(byte_range: tuple[int, int]) -> _Range:
+            return self._run(path, lambda _: self._range(path, byte_range, e_tag))
 
         if len(ranges) == 1:
             return [one(ranges[0])]
         with ThreadPoolExecutor(min(_RANGES, len(ranges)), thread_name_prefix="ranges") as threads:
             return list(threads.map(one, ranges))
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]], e_tag: str | None = None) -> FileRanges:
+        """Read ranges of a file side by side."""
+        answers = self._ranges(path, ranges, e_tag)
+        e_tags = {answer.e_tag for answer in answers} | ({e_tag} if e_tag is not None else set())
+        if len(e_tags) > 1:
+            raise self._overwritten(path)
+        return FileRanges([answer.data for answer in answers], answers[0].size, answers[0].e_tag)
+
+    def _overwritten(self, path: str) -> StorageError:
+        said = "the file was overwritten while it was read"
+        return StorageError(said, path=self._uri(path), remedy="read it again")
 
     def open_input(self, path: str, size: int | None = None) -> pa.NativeFile:
         """Open a file: whole with one request if it is small, else with its end in memory."""
@@ -299,7 +321,7 @@ class ObjectStore:
         first = self._run(path, lambda _: self._range(path, byte_range))
         if len(first.data) == first.size:
             return pa.BufferReader(first.data)
-        file = RangeFile(first.size, lambda ranges: self._ranges(path, ranges, first.e_tag))
+        file = RangeFile(first.size, lambda ranges: [one.data for one in self._ranges(path, ranges, first.e_tag)])
         file.add(first.start, first.data)
         if size is None:
             file.prefetch([(first.size - min(_FOOTER_BYTES, first.size), first.size)])
@@ -396,7 +418,7 @@ class ObjectStore:
         key, uri = self._key(path), self._uri(path)
         file = UploadFile(
             lambda data: self.write(path, data),
-            lambda: _Parts(obstore.open_writer(self._patient_client, key, buffer_size=_PART_BYTES), uri),
+            lambda: PartsWriter(obstore.open_writer(self._patient_client, key, buffer_size=_PART_BYTES), uri),
             _PART_BYTES,
         )
         return pa.PythonFile(file, mode="w")
@@ -446,37 +468,6 @@ class ObjectStore:
         """Copy a file inside the bucket and delete the source."""
         self.copy(source, target)
         self.delete_file(source)
-
-
-class _Parts:
-    """A writer of a file in parts, whose client tries again by itself; its errors as ours.
-
-    Args:
-        writer: ``obstore``'s.
-        uri: of the file.
-    """
-
-    def __init__(self, writer: WritableFile, uri: str) -> None:
-        self._writer = writer
-        self._uri = uri
-
-    def write(self, data: bytes) -> None:
-        """Append bytes."""
-        with self._mapped():
-            self._writer.write(data)
-
-    def close(self) -> None:
-        """Complete the file."""
-        with self._mapped():
-            self._writer.close()
-
-    @contextmanager
-    def _mapped(self) -> Iterator[None]:
-        try:
-            yield
-        except (obstore.exceptions.BaseError, OSError) as error:
-            failure = store_error(error, self._uri)
-            raise (failure.error if isinstance(failure, TransientFault) else failure) from None
 
 
 def _is_whole(error: BaseException) -> bool:

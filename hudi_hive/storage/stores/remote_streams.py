@@ -64,7 +64,7 @@ class RangeFile:
         missing = [(start, min(end, self._size)) for start, end in sorted(ranges) if self._is_missing(start, end)]
         if not missing:
             return
-        joined = _neighbours_joined(missing)
+        joined = join_neighbours(missing)
         fetched = self._fetch(joined)
         self._make_room()
         for (start, _), data in zip(joined, fetched, strict=True):
@@ -120,8 +120,8 @@ class RangeFile:
         self._starts, self._parts = [], []
 
 
-def _neighbours_joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sorted ranges, those joined between which there is little; none is cut, so that each is found in one."""
+def join_neighbours(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join sorted ranges between which there is little; none is cut, so that each is found in one."""
     joined: list[tuple[int, int]] = []
     for start, end in ranges:
         if joined and start <= joined[-1][1] + _GAP_BYTES and joined[-1][1] - joined[-1][0] < _REQUEST_BYTES:

@@ -118,9 +118,10 @@ def scan_logs(
         UnsupportedFormatError: a block type, block version or command that we do not know.
     """
     paths = [f"{partition}/{name}" if partition else name for name in log_files]
+    sizes = sizes or [None] * len(paths)
     files = [
         LogImage(path, storage.uri(path), len(data), size, tuple(iter_blocks(data, storage.uri(path))))
-        for path, data, size in zip(paths, _read(storage, paths), sizes or [None] * len(paths), strict=True)
+        for path, data, size in zip(paths, _read(storage, paths, sizes), sizes, strict=True)
     ]
     every_block = [block for file in files for block in file.blocks]
     committed = _committed({_instant(block) for block in every_block if block.type in CONTENT_TYPES}, blocks.timeline)
@@ -146,17 +147,17 @@ def scan_logs(
     return LogRecords(decoded, len(log_files), len(every_block), corrupt, skipped, seen)
 
 
-def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:
+def _read(storage: Storage, paths: Sequence[str], sizes: Sequence[int | None]) -> list[bytes]:
     """Bytes of the files; several at a time where each costs a round trip."""
 
-    def read(path: str) -> bytes:
+    def read(path: str, size: int | None) -> bytes:
         try:
-            return storage.read_bytes(path)
+            return storage.read_bytes(path, size=size)
         except PathNotFoundError as error:
             uri = storage.uri(path)
             raise FileVanishedError("log file is gone", path=uri, remedy="plan the query again") from error
 
-    return run_together(storage, [partial(read, path) for path in paths])
+    return run_together(storage, [partial(read, path, size) for path, size in zip(paths, sizes, strict=True)])
 
 
 def _warn_of_torn_ends(blocks: Sequence[LogBlock]) -> None:

@@ -67,6 +67,12 @@ def azure_client(folder: Path, options: Mapping[str, str]) -> Any:
     return _client_of("abfs://files@lake.dfs.core.windows.net/t", folder, options)
 
 
+def cache_of_files(_: Path, options: Mapping[str, str]) -> Any:
+    """The folder and the bound of a bucket's cache."""
+    cache: Any = Storage("s3://lake/t", options)._cache
+    return cache and (cache._folder.folder, cache._folder._most_bytes)
+
+
 def linked_folder(folder: Path, options: Mapping[str, str]) -> Any:
     """A listing of a local folder with a link that leads out of it."""
     outside, inside = folder / "outside", folder / "inside"
@@ -85,6 +91,8 @@ def _case(option: Option[Any], value: str, scenario: Any = s3_client, beside: Ma
 STORAGE_CASES = (
     _case(storage.FOLLOW_LINKS, "true", linked_folder, {}),
     _case(storage.USE_FSSPEC, "true"),
+    _case(storage.CACHE_FOLDER, "/cache", cache_of_files),
+    _case(storage.CACHE_BYTES, "1g", cache_of_files, {**_KEYS, storage.CACHE_FOLDER.name: "/cache"}),
     _case(storage.ANONYMOUS, "true"),
     _case(storage.ENDPOINT, "http://127.0.0.1:2", beside={**_KEYS}),
     _case(storage.SCHEME, "http", beside={**_KEYS, storage.ENDPOINT.name: "127.0.0.1:1"}),
