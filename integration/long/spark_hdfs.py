@@ -10,11 +10,9 @@ locations the sync wrote.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -32,12 +30,11 @@ from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.long.store_fixtures import upload
+from integration.support.matrix import MatrixCase, all_cases, case_parser, run_cases
 from integration.support.spark_options import JAVA_OPTIONS
 from integration.support.stores.hdfs import HdfsServer
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 
-VERSIONS: Final = (6, 8, 9)
-TYPES: Final = ("COPY_ON_WRITE", "MERGE_ON_READ")
 FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
     "COPY_ON_WRITE": ("cow_part_mdt", "cow_types"),
     "MERGE_ON_READ": ("mor_part_rli", "mor_types"),
@@ -83,20 +80,8 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(MatrixCase):
     """One kind of table in one part."""
-
-    part: str
-    version: int
-    table_type: str
-
-    def __str__(self) -> str:
-        return f"{self.part}-{self.version}-{self.table_type}"
-
-    @property
-    def is_mor(self) -> bool:
-        """Whether the table has log files."""
-        return self.table_type == "MERGE_ON_READ"
 
     def options(self, **more: str) -> dict[str, str]:
         """Options of a write."""
@@ -312,33 +297,18 @@ def _session(metastore_uri: str, folder: str) -> SparkSession:
     return builder.getOrCreate()
 
 
+def run(bench: Bench, case: Case) -> int:
+    """Run a case; gives how many things were compared."""
+    before = bench.compared
+    PARTS[case.part](bench, case)
+    return bench.compared - before
+
+
 def main() -> int:
     """Run the cases that the arguments choose; print those that fail, and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=tuple(PARTS))
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--trace", action="store_true", help="print tracebacks")
-    chosen = parser.parse_args()
-    cases = [
-        Case(part, version, kind)
-        for part in chosen.part or PARTS
-        for version in chosen.version or VERSIONS
-        for kind in chosen.type or TYPES
-    ]
-    passed = 0
+    chosen = case_parser(__doc__, PARTS).parse_args()
     with running_bench() as bench:
-        for case in cases:
-            try:
-                PARTS[case.part](bench, case)
-                passed += 1
-                print(f"{case} ok", flush=True)
-            except Exception as error:
-                print(f"{case} FAILED {type(error).__name__}: {str(error)[:1500]}", flush=True)
-                if chosen.trace:
-                    traceback.print_exc(file=sys.stdout)
-    print(f"{passed} of {len(cases)} cases passed, {bench.compared} comparisons")
-    return 0 if passed == len(cases) else 1
+        return run_cases(all_cases(Case, PARTS), chosen, lambda case: run(bench, case))
 
 
 if __name__ == "__main__":

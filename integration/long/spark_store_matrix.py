@@ -9,11 +9,8 @@ tables; Hive's input formats; the command line; the Thrift server; credentials o
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
-import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,7 +25,8 @@ from hudi_hive.errors import SparkError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from integration.long.store_matrix import TYPES, VERSIONS, DifferenceError, Place, Seen
+from integration.long.store_matrix import Place
+from integration.support.matrix import MatrixCase, Seen, all_cases, case_parser, compare_steps, run_cases
 from integration.support.stores.s3 import S3Server
 from integration.support.stores.spark_s3 import S3aMetastore, s3a_session
 
@@ -54,20 +52,8 @@ class World:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(MatrixCase):
     """One kind of table in one part of the matrix."""
-
-    part: str
-    version: int
-    table_type: str
-
-    def __str__(self) -> str:
-        return f"{self.part}-{self.version}-{self.table_type}"
-
-    @property
-    def is_mor(self) -> bool:
-        """Whether the table has log files."""
-        return self.table_type == "MERGE_ON_READ"
 
     def options(self, **more: str) -> dict[str, str]:
         """Hudi's options of a write."""
@@ -321,11 +307,6 @@ PARTS: Final[Mapping[str, Callable[[World, Case, Place], Iterator[Seen]]]] = {
 }
 
 
-def cases() -> list[Case]:
-    """All of them."""
-    return [Case(part, version, kind) for part in PARTS for version in VERSIONS for kind in TYPES]
-
-
 def run(world: World, case: Case) -> int:
     """Take the steps of a case on local disk and on S3.
 
@@ -338,24 +319,12 @@ def run(world: World, case: Case) -> int:
     part = PARTS[case.part]
     local = Place(str(world.folder / "tables" / str(case)))
     remote = Place(f"{world.s3.folder('s3a')}/{case}", world.s3.options())
-    compared = 0
-    for (step, expected), (other, seen) in zip(part(world, case, local), part(world, case, remote), strict=True):
-        if step != other or expected != seen:
-            raise DifferenceError(f"{case}: {step}: {str(expected)[:900]} on disk, {other}: {str(seen)[:900]} there")
-        compared += 1
-    return compared
+    return compare_steps(case, part(world, case, local), part(world, case, remote))
 
 
 def main() -> int:
     """Run the cases that the arguments choose; print those that fail, and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=tuple(PARTS))
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--trace", action="store_true", help="print tracebacks")
-    chosen = parser.parse_args()
-    picks = ((chosen.part, "part"), (chosen.version, "version"), (chosen.type, "table_type"))
-    counts: Counter[str] = Counter()
+    chosen = case_parser(__doc__, PARTS).parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spark_store_matrix_")))
         s3 = stack.enter_context(S3Server())
@@ -363,20 +332,7 @@ def main() -> int:
         spark = s3a_session(folder, metastore.uri)
         stack.callback(spark.stop)
         world = World(hudi_spark.enable(spark, storage_options=s3.options()), s3, metastore, folder)
-        for case in cases():
-            if any(values and getattr(case, name) not in values for values, name in picks):
-                continue
-            counts["all"] += 1
-            try:
-                counts["steps"] += run(world, case)
-                counts["passed"] += 1
-                print(f"{case} ok", flush=True)
-            except Exception as error:
-                print(f"{case} FAILED {type(error).__name__}: {error}"[:3000], flush=True)
-                if chosen.trace:
-                    traceback.print_exc(file=sys.stdout)
-    print(f"{counts['passed']} of {counts['all']} cases passed, {counts['steps']} comparisons")
-    return 0 if counts["passed"] == counts["all"] else 1
+        return run_cases(all_cases(Case, PARTS), chosen, lambda case: run(world, case))
 
 
 if __name__ == "__main__":

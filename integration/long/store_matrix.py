@@ -10,11 +10,8 @@ server is started.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
-import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,15 +26,11 @@ from hudi_hive.mutation.acid_table import AcidReader
 from hudi_hive.mutation.hudi import HudiMutatorCoordinator
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
+from integration.support.matrix import TYPES, MatrixCase, Seen, all_cases, case_parser, compare_steps, run_cases
 from integration.support.stores.running import add_store_arguments, chosen_store
 from tests.support.mutation.acid_definitions import acid_table
 
-VERSIONS: Final = (6, 8, 9)
-TYPES: Final = ("COPY_ON_WRITE", "MERGE_ON_READ")
 _SMALL: Final = {"hoodie.metadata.record.index.min.filegroup.count": "1"}
-
-Seen = tuple[str, Any]
-"""A step, and what is seen after it."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +57,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(MatrixCase):
     """One kind of table in one part of the matrix."""
-
-    part: str
-    version: int
-    table_type: str
-
-    def __str__(self) -> str:
-        return f"{self.part}-{self.version}-{self.table_type}"
-
-    @property
-    def is_mor(self) -> bool:
-        """Whether the table has log files."""
-        return self.table_type == "MERGE_ON_READ"
 
     def create(self, place: Place, **fields: Any) -> HudiTable:
         """Make the table."""
@@ -290,12 +271,7 @@ PARTS: Final[Mapping[str, Callable[[Case, Place], Iterator[Seen]]]] = {
 
 def cases() -> list[Case]:
     """All of them; Hive's tables are of no version of Hudi's."""
-    hudi = [Case(part, version, kind) for part in PARTS if part != "acid" for version in VERSIONS for kind in TYPES]
-    return [*hudi, Case("acid", 9, TYPES[0])]
-
-
-class DifferenceError(AssertionError):
-    """A step is not seen on the store as on local disk."""
+    return [*all_cases(Case, [part for part in PARTS if part != "acid"]), Case("acid", 9, TYPES[0])]
 
 
 def run(case: Case, local: Place, remote: Place) -> int:
@@ -308,43 +284,21 @@ def run(case: Case, local: Place, remote: Place) -> int:
         DifferenceError: something is not the same.
     """
     part = PARTS[case.part]
-    compared = 0
-    for (step, expected), (other, seen) in zip(part(case, local), part(case, remote), strict=True):
-        if step != other or expected != seen:
-            raise DifferenceError(f"{case}: {step}: {str(expected)[:700]} on disk, {other}: {str(seen)[:700]} there")
-        compared += 1
-    return compared
+    return compare_steps(case, part(case, local), part(case, remote))
 
 
 def main() -> int:
     """Run the cases that the arguments choose; print those that fail, and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=tuple(PARTS))
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--type", action="append", choices=TYPES)
+    parser = case_parser(__doc__, PARTS)
     add_store_arguments(parser)
-    parser.add_argument("--trace", action="store_true", help="print tracebacks")
     chosen = parser.parse_args()
-    wanted = ((chosen.part, "part"), (chosen.version, "version"), (chosen.type, "table_type"))
-    counts: Counter[str] = Counter()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="store_matrix_"))
         store = stack.enter_context(chosen_store(chosen))
         uri = store.folder()
-        for case in cases():
-            if any(values and getattr(case, name) not in values for values, name in wanted):
-                continue
-            counts["all"] += 1
-            try:
-                counts["steps"] += run(case, Place(f"{folder}/{case}"), Place(f"{uri}/{case}", store.options))
-                counts["passed"] += 1
-                print(f"{case} ok", flush=True)
-            except Exception as error:
-                print(f"{case} FAILED {type(error).__name__}: {error}", flush=True)
-                if chosen.trace:
-                    traceback.print_exc(file=sys.stdout)
-    print(f"{counts['passed']} of {counts['all']} cases passed, {counts['steps']} comparisons")
-    return 0 if counts["passed"] == counts["all"] else 1
+        return run_cases(
+            cases(), chosen, lambda case: run(case, Place(f"{folder}/{case}"), Place(f"{uri}/{case}", store.options))
+        )
 
 
 if __name__ == "__main__":
