@@ -5,17 +5,13 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from integration.support.stores.gcs_main import BUCKET, EMAIL, TOKEN
-
-_ROOT: Final = Path(__file__).parents[3]
+from integration.support.stores.module_server import ModuleServer
 
 
 class GcsServer:
@@ -26,25 +22,13 @@ class GcsServer:
     """
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._server = ModuleServer("integration.support.stores.gcs_main", "GCS")
         self._folder = tempfile.TemporaryDirectory(prefix="gcs_")
         self._numbers = itertools.count(1)
         self.port = 0
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "integration.support.stores.gcs_main"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-            env={**os.environ, "PYTHONPATH": str(_ROOT)},
-        )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the GCS server ended with {self._process.wait()} before it listened")
-        self.port = int(line)
+        self.port = self._server.start()
         self._make_bucket()
         return self
 
@@ -59,9 +43,7 @@ class GcsServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.communicate()
+        self._server.stop()
         self._folder.cleanup()
 
     @property

@@ -12,18 +12,14 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import logging
-import sys
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
-from integration.support.stores.s3_main import AtomicPuts, QuietHandler
+from integration.support.stores.s3_main import serve
 
 BUCKET: Final = "lake"
 TOKEN: Final = "ya29.token-of-the-tests"
@@ -107,15 +103,5 @@ def _refusal(start_response: Callable[..., Any], status: str, code: str) -> Iter
     return [body]
 
 
-def main() -> None:
-    """Serve until the standard input ends."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    application = AtomicPuts(GoogleStorage(DomainDispatcherApplication(create_backend_app)))
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=QuietHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.server_port, flush=True)
-    sys.stdin.read()
-
-
 if __name__ == "__main__":
-    main()
+    serve(GoogleStorage(DomainDispatcherApplication(create_backend_app)))

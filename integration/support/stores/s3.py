@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
+
+from integration.support.stores.module_server import ModuleServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +16,6 @@ ACCESS_KEY: Final = "AKIAHUDIHIVETESTS001"
 SECRET_KEY: Final = "secret-of-the-tests/0123456789+abcdefghij"
 REGION: Final = "us-east-1"
 BUCKET: Final = "lake"
-
-_ROOT: Final = Path(__file__).parents[3]
 
 
 class S3Server:
@@ -29,34 +26,19 @@ class S3Server:
     """
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._server = ModuleServer("integration.support.stores.s3_main", "S3")
         self._numbers = itertools.count(1)
         self.port = 0
 
     def start(self) -> Self:
         """Start the server and make its first bucket, ``lake``."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "integration.support.stores.s3_main"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-            env={**os.environ, "PYTHONPATH": str(_ROOT)},
-        )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the S3 server ended with {self._process.wait()} before it listened")
-        self.port = int(line)
+        self.port = self._server.start()
         self.make_bucket(BUCKET)
         return self
 
     def stop(self) -> None:
         """Stop the server; what it held is gone."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.communicate()
+        self._server.stop()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -43,15 +43,14 @@ class QuietHandler(MotoRequestHandler):
         """Requests are not logged."""
 
 
-def main() -> None:
-    """Serve until the standard input ends."""
+def serve(application: Callable[..., Iterable[bytes]]) -> None:
+    """Print the port of a server of an application, and serve until the standard input ends."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    application = AtomicPuts(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=QuietHandler)
+    server = make_server("127.0.0.1", 0, AtomicPuts(application), threaded=True, request_handler=QuietHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    main()
+    serve(DomainDispatcherApplication(create_backend_app))
