@@ -15,10 +15,12 @@ from hudi_hive.storage import Storage
 from hudi_hive.write.coordination import FOLDER, StoreLock
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.writers import LocalWriter
-from integration.storage.shared.upserts import NO_METADATA, behind, merged, rows, values
+from integration.storage.shared.upserts import NO_METADATA, behind, merged, path, rows, values
 from integration.support.stores.proxy import Decide, Fault, Request, StoreProxy, nth_fault
 from integration.support.stores.s3 import S3Server
 from tests.support.running.long import long_case, with_long_cases
+
+__all__ = ["path"]
 
 IMPATIENT = {"request_timeout": "1"}
 LATE = Fault.ANSWER_LATE
@@ -47,15 +49,6 @@ STEPS: Mapping[str, Callable[[Request], bool]] = {
     "preparation": is_preparation,
     "completion": is_completion,
 }
-
-
-@pytest.fixture
-def path(s3: S3Server) -> str:
-    """A table with a commit in three partitions."""
-    path = s3.folder()
-    HudiTable.create(path, name="t", record_keys=["id"], partition_fields=["p"], storage_options=s3.options())
-    HudiTable.open(path, s3.options()).upsert(rows(0), NO_METADATA)
-    return path
 
 
 def drop_heartbeats(s3: S3Server, path: str) -> None:

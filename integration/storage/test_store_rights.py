@@ -10,10 +10,12 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import StoreAccessDeniedError, StoreCredentialsError
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination import FOLDER
-from integration.storage.shared.upserts import NO_METADATA, behind, merged, rows, values
+from integration.storage.shared.upserts import NO_METADATA, behind, merged, path, rows, values
 from integration.support.stores.proxy import Fault, Request, StoreProxy
 from integration.support.stores.s3 import S3Server
 from tests.support.running.long import long_case
+
+__all__ = ["path"]
 
 
 def is_data(request: Request) -> bool:
@@ -26,15 +28,6 @@ def is_marker(request: Request) -> bool:
 
 def is_completion(request: Request) -> bool:
     return request.kind == "COPY"
-
-
-@pytest.fixture
-def path(s3: S3Server) -> str:
-    """A table with a commit in three partitions."""
-    path = s3.folder()
-    HudiTable.create(path, name="t", record_keys=["id"], partition_fields=["p"], storage_options=s3.options())
-    HudiTable.open(path, s3.options()).upsert(rows(0), NO_METADATA)
-    return path
 
 
 def check_mended(s3: S3Server, path: str) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from hudi_hive import HudiTable
 from integration.support.stores.proxy import Decide, Fault, Request
+from integration.support.stores.s3 import S3Server
 
 NO_METADATA = {"hoodie.metadata.enable": "false"}
 
@@ -28,6 +30,15 @@ def values(path: str, options: Mapping[str, Any]) -> dict[str, int]:
 def merged(*steps: int) -> dict[str, int]:
     """The step of each key behind upserts of some steps."""
     return {key: step for step in steps for key in rows(step)["id"].to_pylist()}
+
+
+@pytest.fixture
+def path(s3: S3Server) -> str:
+    """A table with a commit in three partitions."""
+    path = s3.folder()
+    HudiTable.create(path, name="t", record_keys=["id"], partition_fields=["p"], storage_options=s3.options())
+    HudiTable.open(path, s3.options()).upsert(rows(0), NO_METADATA)
+    return path
 
 
 def behind(matches: Callable[[Request], bool], first: Fault, then: Fault) -> Decide:
