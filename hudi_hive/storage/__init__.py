@@ -15,6 +15,7 @@ from hudi_hive.storage.hadoop_paths import (
     join_paths,
     split_paths,
 )
+from hudi_hive.storage.kernel_locks import HAS_FLOCK, try_flock, unlock
 from hudi_hive.storage.storage import Storage
 from hudi_hive.storage.stores import (
     LISTING_SCHEMA,
@@ -32,6 +33,7 @@ from hudi_hive.storage.stores import (
 from hudi_hive.storage.together import run_together
 
 __all__ = [
+    "HAS_FLOCK",
     "LISTING_SCHEMA",
     "Credentials",
     "ExpandedPath",
@@ -55,4 +57,6 @@ __all__ = [
     "run_together",
     "split_credential_providers",
     "split_paths",
+    "try_flock",
+    "unlock",
 ]

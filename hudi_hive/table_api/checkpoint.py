@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 from hudi_hive.errors import CheckpointError, InvalidOptionError
 from hudi_hive.plan.core import CommitOffset
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, try_flock
 
 _TABLE: Final = "table"
 _NEXT: Final = "next"
@@ -110,8 +109,6 @@ class CheckpointFile:
         Raises:
             CheckpointError: another puller has it, or the folder cannot be written.
         """
-        import fcntl
-
         try:
             descriptor = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
@@ -121,23 +118,29 @@ class CheckpointFile:
                 remedy="make its folder, and let the puller write there",
             ) from error
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                    raise CheckpointError(
-                        f"the checkpoint cannot be locked: {error.strerror}",
-                        path=str(self.path),
-                        remedy="keep it on a file system with locks",
-                    ) from error
+            if not self._try_lock(descriptor):
                 raise CheckpointError(
                     "another puller works with this checkpoint",
                     path=str(self.path),
                     remedy="wait for it, or use a checkpoint of one's own",
-                ) from error
+                )
             yield
         finally:
             os.close(descriptor)
+
+    def _try_lock(self, descriptor: int) -> bool:
+        said = "it knows no locks"
+        try:
+            taken = try_flock(descriptor)
+        except OSError as error:
+            taken, said = None, str(error.strerror)
+        if taken is None:
+            raise CheckpointError(
+                f"the checkpoint cannot be locked: {said}",
+                path=str(self.path),
+                remedy="keep it on a file system with locks",
+            )
+        return taken
 
     def read(self) -> Checkpoint | None:
         """The checkpoint; None when there is no file yet.

@@ -6,7 +6,6 @@ writers of Hudi notice nothing of it. Stores other than the local file system ha
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 from contextlib import suppress
@@ -14,20 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from hudi_hive.errors import LockError, LockLostError, TableNotFoundError
-from hudi_hive.storage import Storage
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows has no flock
-    fcntl = None  # type: ignore[assignment]
+from hudi_hive.storage import HAS_FLOCK, Storage, try_flock, unlock
 
 _FOLDER: Final = ".hoodie"
 _FILE: Final = ".hoodie/.aux/write.lock"
 """Locked in place of the folder on file systems that lock only files open for writing (NFS)."""
 
-_NOT_LOCKABLE: Final = frozenset(
-    {errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
-)
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +37,7 @@ class TableFolderLock:
     @classmethod
     def of(cls, storage: Storage) -> TableFolderLock | None:
         """The folder lock of a table; None for stores other than the local disk."""
-        return cls(storage) if storage.is_local and fcntl is not None else None
+        return cls(storage) if storage.is_local and HAS_FLOCK else None
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free.
@@ -59,7 +50,7 @@ class TableFolderLock:
             raise LockError("the lock is held already by the one who asks", path=self._storage.uri(_FOLDER))
         for name in (_FOLDER, _FILE):
             descriptor = self._open(name)
-            taken = _try_flock(descriptor)
+            taken = _try_lock(descriptor)
             if taken and _is_at(descriptor, self._storage.full_path(name)):
                 self._descriptor = descriptor
                 _held.add(self)
@@ -111,7 +102,7 @@ class TableFolderLock:
         _held.discard(self)
         if descriptor is not None:
             with suppress(OSError):  # closing is not enough: a forked child may hold a copy of the descriptor
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                unlock(descriptor)
             os.close(descriptor)
 
     def close(self) -> None:
@@ -131,18 +122,13 @@ _held: Final[set[TableFolderLock]] = set()
 """The locks that this process holds."""
 
 
-def _try_flock(descriptor: int) -> bool | None:
+def _try_lock(descriptor: int) -> bool | None:
     """Whether the lock was taken; None where the file system cannot lock this."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_flock(descriptor)
     except OSError as error:
-        if error.errno in _NOT_LOCKABLE:
-            return None
         os.close(descriptor)
         raise LockError(f"the table cannot be locked: {error.strerror}", remedy="look at the file system") from error
-    return True
 
 
 def _is_at(descriptor: int, path: str) -> bool:
