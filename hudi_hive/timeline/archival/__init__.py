@@ -6,10 +6,12 @@ Source: docs/format.md#archived-timeline.
 from __future__ import annotations
 
 from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, ArchiveReport, archive
+from hudi_hive.timeline.archival.selection import rollbacks_of
 
 __all__ = [
     "MAX_COMMITS",
     "MIN_COMMITS",
     "ArchiveReport",
     "archive",
+    "rollbacks_of",
 ]

@@ -88,6 +88,7 @@ def archive(
     bound: str | None = None,
     reason: str | None = None,
     beyond_savepoint: bool = False,
+    ahead: Callable[[Timeline, tuple[Instant, ...]], object] | None = None,
 ) -> ArchiveReport:
     """Archive the oldest completed instants of a table; the caller holds its lock.
 
@@ -102,6 +103,7 @@ def archive(
         reason: why it must not.
         beyond_savepoint: savepointed instants stay behind and do not stop archival
             (``hoodie.archive.beyond.savepoint``).
+        ahead: is called with the timeline and what is to leave it, if anything is, before something changes.
 
     Raises:
         InvalidOptionError: the numbers contradict one another.
@@ -136,6 +138,8 @@ def archive(
         selection = select()
     written: list[str] = []
     if selection.instants:
+        if ahead is not None:
+            ahead(timeline, selection.instants)
         states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config), listing)
         # An archival that died before it removed the active files had archived them already.
         archived_keys = timeline.archived().completed_since(selection.instants[0].requested)

@@ -5,15 +5,18 @@ Source: docs/format.md#archived-timeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hudi_hive.timeline.core import Timeline
 from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT, RESTORE, ROLLBACK, SAVEPOINT, WRITE_ACTIONS, Instant
+from hudi_hive.timeline.payloads import RollbackMetadata
 
 _NO_TABLE_SCHEMA: Final = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 _SERVICES: Final = frozenset({CLEAN, ROLLBACK})
+_UNDOING: Final = frozenset({ROLLBACK, RESTORE})
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,10 @@ def select_instants(
 
     The bound is the earliest of: the caller's, the first pending write, what a pending rollback or restore undoes, the
     oldest savepoint, the first replacecommit whose replaced files no clean has taken, and the newest commits that tell
-    the table's schema, now and as of each savepoint. Completed cleans and rollbacks before the last archived write go
-    with it; the last clean stays, as time travel and cleaning look at it.
+    the table's schema, now and as of each savepoint; and the write before one that was undone, as long as fewer than
+    ``min_commits`` writes came since: a request of that write may be carried out late, and what is older than the first
+    active instant counts as complete. Completed cleans and rollbacks before the last archived write go with it; the
+    last clean stays, as time travel and cleaning look at it.
 
     Args:
         timeline: the active timeline, as it is under the table's lock.
@@ -62,8 +67,10 @@ def select_instants(
         bounds += [(time, "savepoint") for time in saved]
         schemas = {_schema_commit(timeline, time) for time in saved}
         bounds += [(time, "the commit that tells the table's schema as of a savepoint") for time in schemas if time]
-    limit, why = min(bounds, key=lambda item: item[0], default=(None, None))
     writes = sorted(timeline.write_instants(), key=lambda instant: instant.requested)
+    if len(writes) > max_commits:
+        bounds += _undone_lately(timeline, [instant.requested for instant in writes], min_commits)
+    limit, why = min(bounds, key=lambda item: item[0], default=(None, None))
     if len(writes) <= max_commits:
         return Selection((), limit, why)
     oldest = [i for i in writes[: len(writes) - min_commits] if limit is None or i.requested < limit]
@@ -96,6 +103,23 @@ def _bounds(timeline: Timeline) -> Iterator[tuple[str, str]]:
     schema = _schema_commit(timeline)
     if schema is not None:
         yield schema, "the commit that tells the table's schema"
+
+
+def _undone_lately(timeline: Timeline, writes: Sequence[str], min_commits: int) -> Iterator[tuple[str, str]]:
+    """The writes before those that were undone when fewer than ``min_commits`` writes had come since."""
+    for instant in timeline.completed(_UNDOING):
+        if instant.requested >= writes[-min_commits]:
+            for time in [time for metadata in rollbacks_of(timeline, instant) for time in metadata.rolled_back]:
+                place = bisect_left(writes, time)
+                if place:
+                    yield writes[place - 1], "a write that was undone lately"
+
+
+def rollbacks_of(timeline: Timeline, undoing: Instant) -> list[RollbackMetadata]:
+    """The metadata of a completed rollback, or of all the rollbacks of a restore."""
+    if undoing.action == ROLLBACK:
+        return [timeline.rollback_metadata(undoing)]
+    return [one for many in timeline.restore_metadata(undoing).rollbacks.values() for one in many]
 
 
 def _first_uncleaned_replacement(timeline: Timeline) -> str | None:

@@ -6,7 +6,7 @@ Source: docs/format.md#instants, docs/format.md#committed-instants.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -267,16 +267,16 @@ class Timeline:
             raise InstantNotFoundError("no such instant", path=self._storage.uri(), instant=requested)
         return min(instants, key=lambda instant: (not instant.is_write, -instant.state))
 
-    def first_active(self) -> str | None:
+    def first_active(self, without: Collection[Instant] = ()) -> str | None:
         """Requested time of the first active write instant, in any state, that is not the time of a savepoint.
 
         Every older instant was archived and hence complete (docs/format.md#committed-instants). Savepointed instants
         stay behind when those after them are archived, so they mark no start; where nothing else is left the last of
         them does. Only write instants count: a clean or rollback may stay active after the commits around it were
-        archived. Null when the timeline holds no write instant.
+        archived. Null when the timeline holds no write instant. Instants ``without`` are not counted.
         """
         savepoints = {instant.requested for instant in self.instants if instant.action == SAVEPOINT}
-        writes = [instant.requested for instant in self.instants if instant.action in WRITE_ACTIONS]
+        writes = [one.requested for one in self.instants if one.action in WRITE_ACTIONS and one not in without]
         return min((time for time in writes if time not in savepoints), default=max(writes, default=None))
 
     def mtime_ms(self, instant: Instant) -> int | None:
@@ -400,16 +400,22 @@ class Timeline:
         return decode_rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
 
     def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
-        """Read the metadata of a completed rollback."""
-        return decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant)
+        """Read the metadata of a completed rollback, once."""
+        return self._derive(
+            f"rollback {instant.requested}",
+            lambda: decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant),
+        )
 
     def restore_plan(self, instant: Instant) -> RestorePlan:
         """Read the plan of a restore in any state."""
         return decode_restore_plan(self._files.plan(instant, (RESTORE,)), instant)
 
     def restore_metadata(self, instant: Instant) -> RestoreMetadata:
-        """Read the metadata of a completed restore."""
-        return decode_restore_metadata(self._files.outcome(instant, RESTORE), instant)
+        """Read the metadata of a completed restore, once."""
+        return self._derive(
+            f"restore {instant.requested}",
+            lambda: decode_restore_metadata(self._files.outcome(instant, RESTORE), instant),
+        )
 
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         """Read the metadata of a savepoint: the files that it keeps."""

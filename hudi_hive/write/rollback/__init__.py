@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.write.rollback.late_files import sweep_late_files
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.rollback_action import (
     keeps_plan,
@@ -22,4 +23,5 @@ __all__ = [
     "rollback",
     "rollback_failed_writes",
     "savepoints",
+    "sweep_late_files",
 ]

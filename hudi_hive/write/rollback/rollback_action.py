@@ -56,6 +56,7 @@ from hudi_hive.write.files import (
     remove_unclaimed,
     try_remove_leftovers,
 )
+from hudi_hive.write.rollback.late_files import with_announced
 from hudi_hive.write.rollback.requests import undo_request
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, versions_until
@@ -271,6 +272,7 @@ def undo(
         requests: the files.
     """
     storage = context.client.storage
+    requests = with_announced(context.client, target, requests)
     for request in requests:  # all of them before anything is undone
         check_data_files(request.partition, request.files, instant=instant)
     refuse_savepointed(context.client, target.requested, requests)

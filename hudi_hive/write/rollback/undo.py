@@ -72,6 +72,11 @@ def files_to_undo(
     return tuple(requests)
 
 
+def announced_files(client: MetaClient, target: Instant) -> set[str]:
+    """Paths of the data files that the markers of an instant name, which did not complete."""
+    return set() if target.is_completed else _marked_data_files(client.storage, target.requested)
+
+
 def _all_partitions(client: MetaClient) -> list[str]:
     return client.directory_lister.partitions() if client.config.is_partitioned else [""]
 

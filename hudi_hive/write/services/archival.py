@@ -5,8 +5,11 @@ Source: docs/format.md#archived-timeline.
 
 from __future__ import annotations
 
+from functools import partial
+
 from hudi_hive.timeline.archival import ArchiveReport, archive
 from hudi_hive.write.options import ArchiveSettings, WriteConfig
+from hudi_hive.write.rollback import sweep_late_files
 from hudi_hive.write.service_base import ServiceContext
 
 
@@ -30,4 +33,5 @@ def archive_instants(context: ServiceContext, settings: ArchiveSettings | None =
             min_commits=settings.min_commits,
             max_commits=settings.max_commits,
             beyond_savepoint=settings.beyond_savepoint,
+            ahead=partial(sweep_late_files, now.client),
         )
