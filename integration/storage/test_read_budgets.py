@@ -78,6 +78,20 @@ def test_open_and_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy:
     assert not any(request.kind in ("HEAD", "RANGE") for request in (*opening.requests, *planning.requests))
 
 
+@pytest.mark.parametrize("row_filter", ["p = 'p00007' and v > 3", long_case("v > 3"), long_case("id = 'k1-70'")])
+def test_filtered_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy: StoreProxy, row_filter: str) -> None:
+    """The statistics are listed beside the lists of files, and read all at once."""
+    for delay_s in _DELAYS_S:
+        with s3_proxy.recording(delay_s) as recording:
+            plan = _open(wide, s3, s3_proxy).scan(row_filter=row_filter).plan()
+        if recording.rounds <= _PLAN_ROUNDS:
+            break
+    assert 0 < plan.slices.num_rows <= wide.files
+    assert recording.rounds <= _PLAN_ROUNDS, recording
+    paths = [(request.path, request.query) for request in recording.requests]
+    assert len(set(paths)) == len(paths), "nothing is asked twice"
+
+
 def test_plan_by_listing(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
     with s3_proxy.recording() as recording:
         plan = _open(wide, s3, s3_proxy).scan(options=_LISTED).plan()
@@ -157,7 +171,8 @@ def test_plan_of_200_000_files(s3: S3Server, s3_proxy: StoreProxy, tmp_path: Pat
     assert len(recording) <= _OPEN + _PLAN, recording
     assert recording.rounds <= _PLAN_ROUNDS, recording
     for row_filter, files in (("p = 'p00007'", 20), ("p = 'p00007' and v > 3", 20)):
-        with s3_proxy.recording() as filtered:
+        with s3_proxy.recording(_DELAYS_S[1]) as filtered:
             plan = _open(table, s3, s3_proxy).scan(row_filter=row_filter).plan()
         assert plan.slices.num_rows == files
         assert len(filtered) <= _OPEN + _PLAN, filtered
+        assert filtered.rounds <= _PLAN_ROUNDS, filtered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -36,7 +37,14 @@ from hudi_hive.plan.model import (
     prune_partitions,
     with_commit_versions,
 )
-from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, required_record_keys, stays
+from hudi_hive.plan.pruning import (
+    SkipContext,
+    list_statistics,
+    prune,
+    prune_changes,
+    required_record_keys,
+    stays,
+)
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import run_together
@@ -224,6 +232,8 @@ class PlanBuilder:
             partitions,
             lambda: timeline.read_ahead(replacing),
         ]
+        if self.requested_filter is not None and self._skips_files:
+            calls.append(partial(list_statistics, client))
         run_together(client.storage, calls)
 
     def snapshot_partitions(self) -> list[str]:
@@ -408,7 +418,7 @@ class PlanBuilder:
     def skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
         """Drop the slices that indexes of the metadata table rule out."""
         query, options = self.query, self.query.options
-        if not options.data_skipping or options.metadata_enable is False or options.metadata_validate:
+        if not self._skips_files:
             return slices
         # The record index knows where a record is now, its log files counted in.
         newest = (
@@ -424,6 +434,12 @@ class PlanBuilder:
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices
+
+    @property
+    def _skips_files(self) -> bool:
+        """Whether the query may use indexes of the metadata table."""
+        options = self.query.options
+        return options.data_skipping and options.metadata_enable is not False and not options.metadata_validate
 
     def _renamed(self) -> bool:
         """Columns may have had other names in older files, whether or not the query follows them."""

@@ -5,7 +5,7 @@ tell for sure is kept; an index that cannot be read prunes nothing.
 """
 
 from hudi_hive.plan.pruning.keys import required_record_keys
-from hudi_hive.plan.pruning.skipping import SkipContext, prune, prune_changes
+from hudi_hive.plan.pruning.skipping import SkipContext, list_statistics, prune, prune_changes
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns, stays
 
@@ -13,6 +13,7 @@ __all__ = [
     "MovedColumns",
     "SkipContext",
     "by_column_stats",
+    "list_statistics",
     "prune",
     "prune_changes",
     "required_record_keys",

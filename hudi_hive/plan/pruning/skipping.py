@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stat
 from hudi_hive.plan.pruning.versions import MovedColumns, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
+from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
 
 _OPERATIONS = (("inserted", "i"), ("deleted", "d"))
@@ -81,6 +84,27 @@ def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -
     return _Prunable([name for name in columns if name not in moved], moved, keys)
 
 
+def list_statistics(client: MetaClient) -> None:
+    """List the statistics in the metadata table, before a filter is known to be one that they judge.
+
+    Nothing where there are none, or where they cannot be had: :func:`prune` says so.
+    """
+    with suppress(HudiHiveError):
+        metadata = MetadataTable.open(client)
+        indexes = filter(metadata.has, (PARTITION_STATS, COLUMN_STATS))
+        run_together(client.storage, [partial(metadata.prefixed_groups, index) for index in indexes])
+
+
+def _read_together(client: MetaClient, metadata: MetadataTable, indexes: Sequence[str]) -> None:
+    """Ask a remote store for several indexes at the same time; those that cannot be read say so when they are used."""
+    if client.storage.is_local:
+        return
+    with suppress(HudiHiveError):
+        prefixed = [metadata.prefixed_groups(index) for index in indexes if metadata.has(index)]
+        groups = [group for one in prefixed for many in one.values() for group in many]
+        run_together(client.storage, [read for group in groups for read in (group.fetch_base, group.fetch_logs)])
+
+
 def prune(
     client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
 ) -> tuple[pa.Table, list[PlanStep]]:
@@ -109,6 +133,9 @@ def prune(
     except MetadataTableError as error:
         _log.debug("no data skipping: %s", error)
         return slices, steps
+
+    indexes = [*([PARTITION_STATS] if named and context.newest else []), *([COLUMN_STATS] if named or moved else [])]
+    _read_together(client, metadata, indexes)
 
     def step(name: str, index: str, keep: _Test) -> None:
         nonlocal slices
