@@ -14,6 +14,7 @@ from typing import TextIO
 import click
 
 from hudi_hive._version import __version__
+from hudi_hive.cli.option_groups import add_metrics_option
 from hudi_hive.cli.remedies import remedy_for
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.redaction import printable, redact
@@ -53,6 +54,7 @@ class LazyGroup(click.Group):
         if name not in _COMMANDS:
             return None
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
+        add_metrics_option(command)
         return command
 
     def invoke(self, ctx: click.Context) -> object:

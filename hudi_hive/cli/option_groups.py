@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+import click
+
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
@@ -41,3 +43,35 @@ def option_group(parameter: str, make: Callable[..., object], *options: Decorato
         return command  # type: ignore[return-value]
 
     return decorate
+
+
+_METRICS = "--metrics"
+
+
+def add_metrics_option(command: click.Command) -> None:
+    """Add ``--metrics`` to a command and to those below it. Idempotent."""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            add_metrics_option(one)
+    elif not any(_METRICS in parameter.opts for parameter in command.params):
+        command.params.append(
+            click.Option(
+                [_METRICS],
+                is_flag=True,
+                expose_value=False,
+                callback=_print_at_end,
+                help="Print counts and durations (ms) of metadata tables on standard error.",
+            )
+        )
+
+
+def _print_at_end(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.find_root().call_on_close(_print)
+
+
+def _print() -> None:
+    from hudi_hive.metrics import METADATA_METRICS, metric_lines
+
+    lines = metric_lines(METADATA_METRICS.snapshot())
+    click.echo("\n".join(lines) if lines else "no metadata table was looked into", err=True)

@@ -5,6 +5,24 @@
 
 from __future__ import annotations
 
-from hudi_hive.metadata.reader import IndexDefinition, MetadataListing, MetadataTable, ValidationReport, validate
+from hudi_hive.metadata.reader import (
+    IndexDefinition,
+    MetadataListing,
+    MetadataTable,
+    SubListing,
+    ValidationReport,
+    list_committed,
+    list_partitions,
+    validate,
+)
 
-__all__ = ["IndexDefinition", "MetadataListing", "MetadataTable", "ValidationReport", "validate"]
+__all__ = [
+    "IndexDefinition",
+    "MetadataListing",
+    "MetadataTable",
+    "SubListing",
+    "ValidationReport",
+    "list_committed",
+    "list_partitions",
+    "validate",
+]

@@ -55,7 +55,6 @@ _OF_TASKS: Final = tuple(
         "hoodie.simple.index.parallelism",
         "hoodie.global.simple.index.parallelism",
         "hoodie.finalize.write.parallelism",
-        "hoodie.file.listing.parallelism",
         "hoodie.markers.delete.parallelism",
         "hoodie.combine.parallelism",
         "hoodie.metadata.index.column.stats.parallelism",

@@ -10,7 +10,7 @@ from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, Merge
 from hudi_hive.options.parsers import any_text, boolean, member, positive, text
 from hudi_hive.options.write import NO_LISTING
 
-READ, STREAM, INPUT_FORMAT, SYNC = Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
+WRITE, READ, STREAM, INPUT_FORMAT, SYNC = Face.WRITE, Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
 
 _CLASSES: Final = Refused(
     "a job reads as its input format's class says (HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat), and a "
@@ -97,9 +97,20 @@ METADATA_VALIDATE: Final = Option[bool | None](
     "hoodie.metadata.validate",
     boolean,
     None,
-    "List folders beside the metadata table, log differences, and go by the folders.",
-    honoured_by=(READ, INPUT_FORMAT),
+    "List folders beside the metadata table: reads log differences and go by the folders, a write refuses to begin.",
+    honoured_by=(WRITE, READ, INPUT_FORMAT),
     harmless={STREAM: NO_LISTING},
+)
+LISTING_PARALLELISM: Final = Option[int | None](
+    "hoodie.file.listing.parallelism",
+    positive,
+    None,
+    "Tasks in which Spark lists many folders of a table without metadata table, at most (200, and 4 a core).",
+    harmless={
+        WRITE: "threads, or tasks of Spark, list the folders of a table; the files are the same",
+        READ: "it says how many tasks of Spark list folders; the files and rows are the same",
+        STREAM: NO_LISTING,
+    },
 )
 DATA_SKIPPING: Final = Option(
     "hoodie.enable.data.skipping",
@@ -153,6 +164,7 @@ READ_OPTIONS: Final = (
     PATH_GLOB,
     END_INSTANT_SCHEMA,
     METADATA_VALIDATE,
+    LISTING_PARALLELISM,
     DATA_SKIPPING,
     INCREMENTAL_FORMAT,
     MERGE_TYPE,

@@ -17,7 +17,7 @@ from hudi_hive.options.jobs import JOB_OPTIONS
 from hudi_hive.options.locks import LOCK_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
 from hudi_hive.options.read import READ_OPTIONS, STREAM_OPTIONS
-from hudi_hive.options.services import SERVICE_OPTIONS
+from hudi_hive.options.services import METRICS_OPTIONS, SERVICE_OPTIONS
 from hudi_hive.options.storage import STORAGE_OPTIONS
 from hudi_hive.options.sync import GLUE_OPTIONS, SYNC_OPTIONS
 from hudi_hive.options.table import TABLE_OPTIONS
@@ -34,6 +34,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Files": FILE_OPTIONS,
     "Index": INDEX_OPTIONS,
     "Metadata table": METADATA_OPTIONS,
+    "Metrics": METRICS_OPTIONS,
     "Table services": SERVICE_OPTIONS,
     "Several writers, locks": LOCK_OPTIONS,
     "Reads": READ_OPTIONS,

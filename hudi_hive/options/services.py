@@ -1,11 +1,22 @@
-"""Options of the table services: compaction, clean, archival, clustering."""
+"""Options of the table services: compaction, clean, archival, clustering; and of the metrics that writes report."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import any_text, boolean, choice, items, java_class, optional, positive, whole
+from hudi_hive.options.parsers import (
+    any_text,
+    between,
+    boolean,
+    choice,
+    items,
+    java_class,
+    optional,
+    positive,
+    text,
+    whole,
+)
 from hudi_hive.options.write import MB
 
 WRITE = Face.WRITE
@@ -281,3 +292,47 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_PARTITION_REGEX,
     CLUSTERING_PARTITIONS,
 )
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+CONSOLE: Final = "CONSOLE"
+JSON: Final = "JSON"
+PROMETHEUS: Final = "PROMETHEUS"
+
+METRICS_ON: Final = Option(
+    "hoodie.metrics.on",
+    boolean,
+    False,
+    "Writes and table services report the metrics of metadata tables when they are done.",
+    honoured_by=(WRITE,),
+)
+REPORTER_TYPE: Final = Option[str | None](
+    "hoodie.metrics.reporter.type",
+    choice(CONSOLE, JSON, PROMETHEUS),
+    None,
+    "To whom: lines on standard error, a JSON file, or a port that Prometheus scrapes; needed with metrics.",
+    honoured_by=(WRITE,),
+)
+METADATA_METRICS: Final = Option(
+    "hoodie.metadata.metrics.enable",
+    boolean,
+    True,
+    "Report the metadata table's metrics where metrics are on; there are no others.",
+    honoured_by=(WRITE,),
+)
+PROMETHEUS_PORT: Final = Option(
+    "hoodie.metrics.prometheus.port",
+    between(1, 65535),
+    9090,
+    "PROMETHEUS: the port of this process that is scraped.",
+    honoured_by=(WRITE,),
+)
+JSON_PATH: Final = Option(
+    "hoodie.metrics.json.path",
+    text,
+    "",
+    "JSON: the local file that is replaced behind each write (our own; Hudi has no such reporter).",
+    honoured_by=(WRITE,),
+)
+
+METRICS_OPTIONS: Final = (METRICS_ON, REPORTER_TYPE, METADATA_METRICS, PROMETHEUS_PORT, JSON_PATH)

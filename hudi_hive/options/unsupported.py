@@ -45,7 +45,6 @@ UNSUPPORTED_OPTIONS: Final = (
         "hoodie.metadata.dir.filter.regex", ("",), "every folder with a partition metafile is in the metadata table"
     ),
     _unsupported("hoodie.metadata.auto.initialize", ("true",), "set hoodie.metadata.enable=false where none is wanted"),
-    _unsupported("hoodie.metrics.on", _OFF, "what a write did is in its report"),
     _unsupported("hoodie.fail.on.timeline.archiving", _OFF, "the commit stands; see services.failed of its report"),
     _unsupported("hoodie.auto.commit", ("true",), "a write is one commit"),
     _unsupported("hoodie.parquet.writelegacyformat.enabled", ("", "false", "auto"), "lists have three levels"),

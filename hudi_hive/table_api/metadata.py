@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataTable, ValidationReport, validate
+from hudi_hive.metadata.reader import SIZES_SCHEMA, relative_path
 from hudi_hive.metrics import MetadataMetrics
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api.report import ServiceReport
@@ -23,19 +24,14 @@ if TYPE_CHECKING:
     ]
 
 
-_BY_PARTITION = pa.schema(
-    [("partition", pa.string())]
-    + [(name, pa.int64()) for name in ("file_groups", "base_files", "base_bytes", "log_files", "log_bytes")]
-)
-
-
 @dataclass(frozen=True)
 class MetadataStatus:
     """The state of a metadata table: its partitions, and why it cannot be used.
 
     Attributes:
         partitions: its complete partitions: ``files``, ``column_stats`` …; empty without a metadata table.
-        error: why it cannot be read; None if it can, and the attributes below are empty if it cannot.
+        error: why it cannot be used; None if it can. The attributes below are empty where it cannot be looked into.
+        in_sync: whether it has all completed actions of the table, so that readers use it.
         path: its base path.
         table_partitions: number of partitions of the table that it lists.
         last_compaction: requested time of its last compaction.
@@ -46,11 +42,12 @@ class MetadataStatus:
 
     partitions: tuple[str, ...]
     error: MetadataTableError | None = None
+    in_sync: bool = False
     path: str | None = None
     table_partitions: int = 0
     last_compaction: str | None = None
     last_instant: str | None = None
-    by_partition: pa.Table = field(default_factory=_BY_PARTITION.empty_table, repr=False)
+    by_partition: pa.Table = field(default_factory=SIZES_SCHEMA.empty_table, repr=False)
 
 
 class TableMetadata:
@@ -134,14 +131,21 @@ class TableMetadata:
         """The state of the metadata table; of one that is off or cannot be used, the reason."""
         client = self._client_of()
         complete = client.config.metadata_partitions
+        reason: MetadataTableError | None = None
         try:
             table = MetadataTable.open(client)
         except MetadataTableError as error:
-            return MetadataStatus(complete, error)
+            reason = error
+            try:
+                table = MetadataTable.open_outdated(client)
+            except MetadataTableError:
+                return MetadataStatus(complete, reason)
         writes = table.client.timeline.write_instants()
         compactions = [instant for instant in writes if instant.action == "commit"]
         return MetadataStatus(
             complete,
+            reason,
+            in_sync=reason is None,
             path=table.client.base_path,
             table_partitions=len(table.partitions()),
             last_compaction=compactions[-1].requested if compactions else None,
@@ -166,24 +170,33 @@ class TableMetadata:
         """
         return MetadataTable.open(self._client_of())
 
-    def partitions(self) -> list[str]:
+    def partitions(self, below: Sequence[str] = ()) -> list[str]:
         """Paths of the table's partitions as the metadata table lists them, sorted.
+
+        ``HudiTable.partitions`` lists folders where there is no metadata table.
+
+        Args:
+            below: only partitions at or below one of these paths (``["2024/01"]``); all without it.
 
         Raises:
             MetadataTableError: the table has no metadata table that can be used.
         """
-        return self.reader.partitions()
+        return self.reader.partitions([relative_path(self._client_of(), path) for path in below])
 
-    def files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+    def files(self, partitions: Sequence[str] | None = None, *, below: Sequence[str] = ()) -> pa.Table:
         """The table's files as the metadata table lists them: ``partition``, ``name``, ``size``.
 
         Args:
             partitions: partition paths; all without it.
+            below: only files of partitions at or below one of these paths.
 
         Raises:
             MetadataTableError: the table has no metadata table that can be used.
         """
-        return self.reader.files_table(partitions)
+        if not below:
+            return self.reader.files_table(partitions)
+        inside = self.partitions(below)
+        return self.reader.files_table([path for path in inside if partitions is None or path in partitions])
 
     def stats(self) -> pa.Table:
         """Files and bytes of each complete partition of the metadata table; see :class:`MetadataStatus`.

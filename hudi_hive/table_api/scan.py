@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
 from hudi_hive.caching import cached_property
-from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.errors import InvalidOptionError, MissingDependencyError, UnsupportedTableError
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.reader import row_schema
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import PlanStep
-from hudi_hive.read.scan import footer_steps, output_schema, read_plan
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.read.scan import footer_steps, output_schema, read_plan, read_records
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
@@ -145,8 +148,11 @@ class Scan:
         except ImportError as error:
             raise MissingDependencyError("DuckDB is not installed", remedy="pip install 'hudi_hive[duckdb]'") from error
         target = duckdb.connect() if connection is None else connection
-        target.register(table_name, self.to_dataset(sql_filters=True))
+        target.register(table_name, self._for_duckdb())
         return target
+
+    def _for_duckdb(self) -> object:
+        return self.to_dataset(sql_filters=True)
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars data frame.
@@ -179,6 +185,65 @@ class Scan:
         if self._selected is not None:
             parts.append(f"columns {', '.join(self._selected)}")
         return f"Scan({self._client.config.name!r}, {', '.join(parts)})"
+
+
+class RecordsScan(Scan):
+    """A query of a metadata table's records; it is read without a plan of files."""
+
+    def __init__(
+        self, table: MetadataTable, query: Query, row_filter: Filter, selected_fields: tuple[str, ...] | None
+    ) -> None:
+        super().__init__(table.client, query, row_filter, selected_fields)
+        self._records = table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the records, or the selected fields of it.
+
+        Raises:
+            UnknownColumnError: a selected field is not in it.
+        """
+        return output_schema(row_schema(self._records), self._selected)
+
+    def _bound(self) -> RowFilter | None:
+        bound = parse_filter(self._row_filter, row_schema(self._records))
+        return None if bound.is_trivial else bound
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the records as Arrow record batches, a partition after the other."""
+        return read_records(self._records, self.schema.names, self._bound(), self.query.limit)
+
+    def count(self) -> int:
+        """Number of records."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def to_dataset(self, *, sql_filters: bool = False) -> Any:  # noqa: ANN401 - of another class than a table's
+        """All records as an Arrow dataset in memory."""
+        import pyarrow.dataset as pds  # imports pandas
+
+        return pds.InMemoryDataset(self.to_arrow())
+
+    def _for_duckdb(self) -> object:
+        return self.to_arrow()
+
+    def to_polars_lazy(self) -> pl.LazyFrame:
+        """All records as a lazy polars frame.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        return self.to_polars().lazy()
+
+    def _no_plan(self, *_: object, **__: object) -> NoReturn:
+        raise UnsupportedTableError(
+            "the records of a metadata table are read without a plan of files",
+            path=self._records.client.base_path,
+            remedy="read them: to_batches, to_arrow …",
+        )
+
+    plan: Any = _no_plan
+    footer_steps: Any = _no_plan
+    splits: Any = _no_plan
 
 
 def _polars() -> ModuleType:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 import pyarrow as pa
 
-from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metadata import MetadataListing
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
+from hudi_hive.metadata import MetadataListing, MetadataTable, list_partitions
+from hudi_hive.metadata.reader import data_table_path, paths_below, row_partitions, row_schema
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
 from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import Moment
+from hudi_hive.read.scan import check_records_query
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig, TableDefinition, create_table
 from hudi_hive.table_api.definition import TableFields
 from hudi_hive.table_api.moment import at_once
-from hudi_hive.table_api.scan import Scan
+from hudi_hive.table_api.scan import RecordsScan, Scan
 from hudi_hive.table_api.services import MaintainedTable
 from hudi_hive.table_api.writes import WritableTable
 from hudi_hive.timeline import Timeline
@@ -51,6 +53,8 @@ class HudiTable(WritableTable, MaintainedTable):
     ) -> HudiTable:
         """Open the table at a base path; no metastore is needed.
 
+        ``…/.hoodie/metadata`` opens a metadata table as a table of its records, which is only read.
+
         Args:
             path: the folder that holds ``.hoodie``: a local path or a URI.
             storage_options: arguments of the file system (keys, region, endpoint …).
@@ -60,7 +64,11 @@ class HudiTable(WritableTable, MaintainedTable):
             TableNotFoundError: there is no Hudi table at the path.
             InvalidPropertiesError: its properties are broken.
             UnsupportedTableError: a table version or file format that is not read.
+            MetadataTableError: the path is that of a metadata table that cannot be used.
         """
+        records = MetadataRecordsTable.of_path(path, storage_options, counters)
+        if records is not None:
+            return records
         return cls(at_once(MetaClient.load(path, storage_options, counters=counters, listing=MetadataListing())))
 
     @classmethod
@@ -146,9 +154,16 @@ class HudiTable(WritableTable, MaintainedTable):
         """The Arrow schema, meta columns first; with ``as_of`` the one that the table had then."""
         return self.client.schema(Query.of(as_of=as_of, timezone=self.config.timezone).as_of)
 
-    def partitions(self) -> list[str]:
-        """Paths of all partitions relative to the base path, sorted; ``[""]`` when it has no partition columns."""
-        return self.client.partition_paths()
+    def partitions(self, below: Sequence[str] = ()) -> list[str]:
+        """Paths of all partitions relative to the base path, sorted; ``[""]`` when it has no partition columns.
+
+        They come from the metadata table, or from folders where there is none that can be used.
+
+        Args:
+            below: only partitions at or below one of these paths (``["2024/01"]``); without a metadata table only the
+                folders below them are listed.
+        """
+        return list_partitions(self.client, below).partitions if below else self.client.partition_paths()
 
     def scan(
         self,
@@ -193,3 +208,97 @@ class HudiTable(WritableTable, MaintainedTable):
         kind = {"COPY_ON_WRITE": "copy-on-write", "MERGE_ON_READ": "merge-on-read"}[self.type]
         parts = ", ".join(self.config.partition_fields) or "none"
         return f"HudiTable({self.name!r}, {kind}, version {self.version}, partition columns: {parts}, {self.path})"
+
+
+class MetadataRecordsTable(HudiTable):
+    """The metadata table of a table as a table of its own, which is only read; made by ``HudiTable.open``.
+
+    Its rows are the merged records, with the schema that they are written with: ``key``, ``type``, and one column for
+    each kind of record. Its partitions are ``files``, ``column_stats`` …; they are no column, as in Hudi.
+
+    Args:
+        data: the table that it belongs to.
+
+    Raises:
+        MetadataTableError: the table has none that can be used.
+    """
+
+    def __init__(self, data: MetaClient) -> None:
+        self._data = data
+        self._records = MetadataTable.open(data)
+        super().__init__(self._records.client)
+
+    @classmethod
+    def of_path(
+        cls,
+        path: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        counters: IoCounters | None = None,
+    ) -> MetadataRecordsTable | None:
+        """Open the metadata table at a path; None if the path is not one of a metadata table.
+
+        Raises:
+            HudiHiveError: the table that it belongs to, or the metadata table, cannot be opened.
+        """
+        base = data_table_path(path)
+        return None if base is None else cls(MetaClient.load(base, storage_options, counters=counters))
+
+    def refresh(self) -> MetadataRecordsTable:
+        """The metadata table as of now, as another object."""
+        return MetadataRecordsTable(self._data.reload())
+
+    def schema(self, as_of: Moment | None = None) -> pa.Schema:
+        """The Arrow schema of the records; it has no history, so that ``as_of`` is refused."""
+        if as_of is not None:
+            check_records_query(Query.of(as_of=as_of), self.path)
+        return row_schema(self._records)
+
+    def partitions(self, below: Sequence[str] = ()) -> list[str]:
+        """The complete partitions: ``files``, ``column_stats`` …, sorted."""
+        return paths_below(row_partitions(self._records), below)
+
+    def scan(
+        self,
+        row_filter: Filter = None,
+        selected_fields: Sequence[str] | None = None,
+        query_type: str | None = None,
+        as_of: Moment | None = None,
+        begin: Moment | None = None,
+        end: Moment | None = None,
+        limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Scan:
+        """Ask for records; arguments as of ``HudiTable.scan``.
+
+        A filter on ``key`` by equality or ``IN`` reads only the blocks that hold those keys.
+
+        Raises:
+            UnsupportedTableError: anything but a snapshot is asked for.
+        """
+        query = Query.of(query_type, as_of=as_of, begin=begin, end=end, limit=limit, options=options)
+        check_records_query(query, self.path)
+        selected = None if selected_fields is None else tuple(selected_fields)
+        return RecordsScan(self._records, query, row_filter, selected)
+
+    # -- what changes a table, or looks into its metadata table ----------------------------------------------------
+
+    def _read_only(self, *_: object, **__: object) -> NoReturn:
+        raise UnsupportedTableError(
+            "a metadata table is only read: the writes and services of its table keep it",
+            path=self.path,
+            remedy=f"write to {self._data.base_path}; `hudi-hive metadata` makes, checks and deletes it",
+        )
+
+    _serve: Any = _read_only
+    _writer: Any = _read_only
+    _altered: Any = _read_only
+    delete_partitions: Any = _read_only
+    mutator: Any = _read_only
+    update_schema: Any = _read_only
+    schema_history: Any = _read_only
+    savepoints: Any = _read_only
+
+    @property
+    def metadata(self) -> NoReturn:
+        """Refused: a metadata table has none."""
+        self._read_only()

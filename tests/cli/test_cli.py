@@ -375,9 +375,14 @@ def test_metadata_validate_fails_with_what_differs(run, tmp_path):
 
 
 def test_metadata_of_a_table_without_one(run):
-    for command in ("stats", "list-partitions", "list-files", "validate"):
+    for command in ("stats", "validate"):
         code, out, err = run("metadata", command, unzip_fixture("v8_mor_commit_time"))
         assert code == 1 and out == "" and "metadata table" in err and err.count("\n") == 1
+    want = expected("v8_mor_commit_time")["partitions"]
+    for command in ("list-partitions", "list-files"):
+        code, out, err = run("metadata", command, unzip_fixture("v8_mor_commit_time"), "--format", "json")
+        assert code == 0 and {row["partition"] for row in json.loads(out)} == set(want)
+        assert "directory listing (the metadata table is off)" in err
     code, _, err = run("metadata", "list-files", unzip_fixture("v9_mor_part_rli"), "--partition", "nope")
     assert code == 1 and "nope" in err
 

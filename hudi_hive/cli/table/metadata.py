@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,9 +12,11 @@ import pyarrow.compute as pc
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.cli.table.service_target import ServiceTarget, service_target
-from hudi_hive.errors import MetadataTableError, PathNotFoundError
+from hudi_hive.errors import InvalidOptionError, MetadataTableError, PathNotFoundError
+from hudi_hive.redaction import printable
 
 if TYPE_CHECKING:
+    from hudi_hive.metadata import SubListing
     from hudi_hive.table_api import HudiTable
     from hudi_hive.write.services import MetadataTableChange
 
@@ -44,7 +47,8 @@ def create(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 
     Without --partition it gets what a write would give it. The lock is that of --conf hoodie.write.lock.*
     """
-    _show_created(target.open("metadata table").metadata.create(partitions or None), output)
+    table = target.open("metadata table")
+    _show_created(lambda: table.metadata.create(partitions or None), output)
 
 
 @metadata.command()
@@ -53,12 +57,16 @@ def create(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 @with_output
 def init(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -> None:
     """Make the partitions that are missing in the metadata table, under the table's lock."""
-    _show_created(target.open("metadata table").metadata.init(partitions or None), output)
+    table = target.open("metadata table")
+    _show_created(lambda: table.metadata.init(partitions or None), output)
 
 
-def _show_created(change: MetadataTableChange, output: Output) -> None:
+def _show_created(create: Callable[[], MetadataTableChange], output: Output) -> None:
+    begin = time.perf_counter()
+    change = create()
+    millis = round((time.perf_counter() - begin) * 1000)
     created, partitions = ", ".join(change.created) or None, ", ".join(change.partitions)
-    output.pairs("metadata table", {"made": created, "partitions": partitions})
+    output.pairs("metadata table", {"made": created, "partitions": partitions, "durationInMs": millis})
 
 
 @metadata.command()
@@ -75,14 +83,29 @@ def delete(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 @metadata.command("set")
 @service_target
 @click.option("--on/--off", "on", required=True, help="Whether readers shall use the metadata table.")
+@click.option("--metadata-dir", help="Refused but for PATH/.hoodie/metadata: readers look for it nowhere else.")
 @with_output
-def set_(target: ServiceTarget, on: bool, output: Output) -> None:
+def set_(target: ServiceTarget, on: bool, metadata_dir: str | None, output: Output) -> None:
     """Switch the metadata table on (made where it is missing) or off (deleted, lest it gets outdated)."""
-    change = target.open("metadata table").metadata.set(on)
+    if metadata_dir is not None:
+        _refuse_other_folder(target.path, metadata_dir)
+    services = target.open("metadata table").metadata
     if on:
-        _show_created(change, output)
+        _show_created(lambda: services.set(True), output)
     else:
+        services.set(False)
         output.pairs("metadata table", {"partitions": None})
+
+
+def _refuse_other_folder(path: str, metadata_dir: str) -> None:
+    """Refuse a folder of the metadata table that is not the one in which readers of all engines look for it."""
+    own = f"{path.rstrip('/')}/.hoodie/metadata"
+    if metadata_dir.rstrip("/") != own:
+        raise InvalidOptionError(
+            f"--metadata-dir={metadata_dir} is not supported: the metadata table of a table is in .hoodie/metadata",
+            path=path,
+            remedy=f"leave --metadata-dir out, or give {own}",
+        )
 
 
 @metadata.command()
@@ -90,12 +113,12 @@ def set_(target: ServiceTarget, on: bool, output: Output) -> None:
 @storage_options
 @with_output
 def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
-    """Files and bytes of the metadata table by partition, and its last compaction.
+    """Files and bytes of the metadata table by partition, its last compaction, and whether it is in sync.
 
     The counts are those of the newest file slices; partitionCount is of the data table's partitions, as in Hudi.
     """
     status = _open(path, storage_option).metadata.status()
-    if status.error is not None:
+    if status.error is not None and status.path is None:
         raise status.error
     by_partition = status.by_partition
 
@@ -106,6 +129,7 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
         "metadata table",
         {
             "path": status.path,
+            "isInSync": status.in_sync,
             "baseFileCount": total("base_files"),
             "logFileCount": total("log_files"),
             "partitionCount": status.table_partitions,
@@ -118,37 +142,62 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
         },
     )
     output.arrow("partitions of the metadata table", by_partition)
+    if status.error is not None:
+        click.echo(printable(f"not in sync, readers list folders: {status.error}"), err=True)
+
+
+_below = click.option(
+    "--below", multiple=True, metavar="PATH", help="Only partitions at or below this path (repeatable)."
+)
 
 
 @metadata.command("list-partitions")
 @click.argument("path")
+@_below
 @storage_options
 @with_output
-def list_partitions(path: str, storage_option: tuple[str, ...], output: Output) -> None:
-    """The table's partitions as the metadata table names them."""
-    partitions = _open(path, storage_option).metadata.partitions()
-    output.section("partitions", [{"partition": partition} for partition in partitions], ["partition"])
-    output.note(f"{len(partitions)} partitions")
+def list_partitions(path: str, below: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+    """The table's partitions by the metadata table; by its folders, with a note, where there is none to be used."""
+    from hudi_hive.metadata import list_partitions
+
+    listing = list_partitions(_open(path, storage_option).client, below)
+    _note_fallback(listing)
+    output.section("partitions", [{"partition": partition} for partition in listing.partitions], ["partition"])
+    output.note(f"{len(listing.partitions)} partitions")
 
 
 @metadata.command("list-files")
 @click.argument("path")
 @click.option("--partition", "partitions", multiple=True, help="Only this partition path (repeatable).")
+@_below
 @storage_options
 @with_output
-def list_files(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
-    """The files of all or some partitions as the metadata table lists them."""
+def list_files(
+    path: str, partitions: tuple[str, ...], below: tuple[str, ...], storage_option: tuple[str, ...], output: Output
+) -> None:
+    """The files of partitions by the metadata table; by the folders, with a note, where there is none to be used."""
+    from hudi_hive.metadata import list_committed, list_partitions
+
     table = _open(path, storage_option)
+    listing = list_partitions(table.client, below)
+    _note_fallback(listing)
     chosen = list(dict.fromkeys(path.strip("/") for path in partitions))
-    if unknown := sorted(set(chosen) - set(table.metadata.partitions())):
+    if unknown := sorted(set(chosen) - set(listing.partitions)):
         raise PathNotFoundError(
-            f"the metadata table knows no such partition: {unknown[0]!r}",
+            f"the {'table' if listing.is_fallback else 'metadata table'} knows no such partition: {unknown[0]!r}",
             path=table.path,
             remedy="`hudi-hive metadata list-partitions` lists those that it knows",
         )
-    files = table.metadata.files(chosen or None).sort_by([("partition", "ascending"), ("name", "ascending")])
+    files = list_committed(table.client, chosen or listing.partitions)
+    files = files.sort_by([("partition", "ascending"), ("name", "ascending")])
     output.arrow("files", files)
     output.note(f"{files.num_rows} files, {int(pc.sum(files['size']).as_py() or 0):,} bytes")
+
+
+def _note_fallback(listing: SubListing) -> None:
+    """Say on standard error that folders were listed, and why."""
+    if listing.is_fallback:
+        click.echo(printable(f"by {listing.source}"), err=True)
 
 
 @metadata.command()

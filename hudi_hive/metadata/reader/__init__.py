@@ -20,16 +20,21 @@ from hudi_hive.metadata.reader.keys import (
     group_indexes,
     partition_identifier,
     partition_key,
+    paths_below,
 )
 from hudi_hive.metadata.reader.lister import (
     METADATA_SOURCE,
     MetadataLister,
     MetadataListing,
+    SubListing,
     ValidatingLister,
+    list_committed,
+    list_partitions,
+    relative_path,
     validate,
 )
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
-from hudi_hive.metadata.reader.opening import FILES, METADATA_FOLDER
+from hudi_hive.metadata.reader.opening import FILES, METADATA_FOLDER, SIZES_SCHEMA, data_table_path
 from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, merge_stats, typed_ranges
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, locations
 from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
@@ -56,6 +61,7 @@ __all__ = [
     "RECORD_INDEX",
     "REPLACED_SCHEMA",
     "ROOT_PARTITION",
+    "SIZES_SCHEMA",
     "STATS_SCHEMA",
     "FileGroup",
     "IndexDefinition",
@@ -63,6 +69,7 @@ __all__ = [
     "MetadataLister",
     "MetadataListing",
     "MetadataTable",
+    "SubListing",
     "ValidInstants",
     "ValidatingLister",
     "ValidationReport",
@@ -70,10 +77,13 @@ __all__ = [
     "column_key",
     "column_type",
     "committed_files",
+    "data_table_path",
     "decimals_of_bytes",
     "file_key",
     "group_indexes",
     "index_definitions",
+    "list_committed",
+    "list_partitions",
     "locations",
     "merge_entries",
     "merge_stats",
@@ -83,6 +93,8 @@ __all__ = [
     "partition_identifier",
     "partition_key",
     "partition_rows",
+    "paths_below",
+    "relative_path",
     "row_partitions",
     "row_schema",
     "typed_ranges",

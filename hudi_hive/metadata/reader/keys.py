@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -33,6 +33,18 @@ def partition_identifier(path: str) -> str:
 def partition_path(identifier: str) -> str:
     """The partition path of an identifier; the inverse of :func:`partition_identifier`."""
     return "" if identifier == ROOT_PARTITION else identifier
+
+
+def paths_below(partitions: Iterable[str], below: Sequence[str]) -> list[str]:
+    """The partition paths that are one of some paths or below one of them, in their order; all without any.
+
+    Source: ``HoodieTableMetadata.getPartitionPathWithPathPrefixes``.
+    """
+    roots = [path.strip("/") for path in below]
+    if not roots or "" in roots:
+        return list(partitions)
+    heads = tuple(f"{root}/" for root in roots)
+    return [path for path in partitions if path in roots or path.startswith(heads)]
 
 
 def column_key(column: str) -> str:

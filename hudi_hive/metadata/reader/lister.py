@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, MetadataTableError
+from hudi_hive.metadata.reader.keys import paths_below
 from hudi_hive.metadata.reader.table import MetadataTable
-from hudi_hive.metadata.reader.validation import ValidationReport, compare_listings
+from hudi_hive.metadata.reader.validation import ValidationReport, committed_files, compare_listings
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import DirectoryLister, Lister, in_batches
+from hudi_hive.table.keys import METAFOLDER
+from hudi_hive.table.view import DirectoryLister, Lister, in_batches, walk
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -213,6 +215,65 @@ class ValidatingLister:
         if not report.is_valid:
             self._metrics.add("validate_errors", report.errors)
             _log.warning("the metadata table differs from the listing of %s: %s", self._client.base_path, report)
+
+
+class SubListing(NamedTuple):
+    """Partitions of a table, all or those below some paths, and where they were learnt from.
+
+    Attributes:
+        partitions: their paths, sorted.
+        source: ``metadata table``, or ``directory listing`` and the reason in brackets.
+    """
+
+    partitions: list[str]
+    source: str
+
+    @property
+    def is_fallback(self) -> bool:
+        """Whether folders were listed in place of the metadata table."""
+        return self.source != METADATA_SOURCE
+
+
+def list_partitions(client: MetaClient, below: Sequence[str] = ()) -> SubListing:
+    """List the partitions at or below some paths, by the metadata table or, where that cannot be used, by folders.
+
+    Only the folders below the paths are listed then.
+
+    Args:
+        client: the table.
+        below: paths relative to the base path, or URIs that begin with it; the whole table without any.
+
+    Raises:
+        UnsafePathError: a path leads out of the table.
+    """
+    roots = [relative_path(client, path) for path in below]
+    if not client.config.is_partitioned:
+        partitions = paths_below(client.partition_paths(), roots)
+        return SubListing(partitions, client.lister.source)
+    lister = client.lister
+    source = lister.source  # asks the metadata table
+    if source == METADATA_SOURCE or not roots or "" in roots or lister.lists_at_once:
+        return SubListing(paths_below(client.partition_paths(), roots), lister.source)
+    distinct = [path for path in dict.fromkeys(roots) if path.partition("/")[0] != METAFOLDER]
+    outermost = [path for path in distinct if not any(path.startswith(f"{other}/") for other in distinct)]
+    return SubListing(walk(client.storage, outermost)[0], source)
+
+
+def list_committed(client: MetaClient, partitions: Sequence[str] | None = None) -> pa.Table:
+    """The committed files of partitions, or of all, a table of ``FILES_SCHEMA``.
+
+    They are the same by the metadata table and, where that cannot be used, by folders.
+    """
+    files = client.list_files(partitions)
+    return files if client.lister.source == METADATA_SOURCE else committed_files(client, files)
+
+
+def relative_path(client: MetaClient, path: str) -> str:
+    """A path below a table, relative to its base path; one that begins with the base path loses it."""
+    for base in (client.base_path, client.storage.root):
+        if path == base or path.startswith(f"{base.rstrip('/')}/"):
+            return path[len(base) :].strip("/")
+    return path.strip("/")
 
 
 def validate(client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> ValidationReport:

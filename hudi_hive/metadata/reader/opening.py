@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, PathNotFoundError, TableNotFoundError
+from hudi_hive.names import HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 from hudi_hive.storage import Storage, run_together
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import list_folders
@@ -16,6 +19,12 @@ from hudi_hive.table.view import list_folders
 METADATA_FOLDER: Final = ".hoodie/metadata"
 
 FILES: Final = "files"
+
+SIZES_SCHEMA: Final = pa.schema(
+    [("partition", pa.string())]
+    + [(name, pa.int64()) for name in ("file_groups", "base_files", "base_bytes", "log_files", "log_bytes")]
+)
+"""Columns of :meth:`MetadataTable.stats`."""
 
 
 class OpenedTable(NamedTuple):
@@ -69,3 +78,27 @@ def _properties(storage: Storage) -> TableConfig:
     if config.base_file_format != "hfile":
         raise MetadataTableError("the metadata table's base files are no HFiles", path=storage.uri())
     return config
+
+
+def data_table_path(path: str | os.PathLike[str]) -> str | None:
+    """The base path of the table whose metadata table is at a path; None if the path is none of a metadata table."""
+    base, separator, rest = os.fspath(path).rstrip("/").rpartition(f"/{METADATA_FOLDER}")
+    return base if separator and not rest else None
+
+
+def inflight_partitions(config: TableConfig) -> list[str]:
+    """Partitions of the metadata table that are being built."""
+    text = config.properties.get(HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT, "")
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def slice_sizes(slices: pa.Table) -> dict[str, int]:
+    """Numbers of files and bytes of file slices, by the columns of :data:`SIZES_SCHEMA`."""
+    logs = pc.list_flatten(slices.column("log_sizes"))
+    return {
+        "file_groups": slices.num_rows,
+        "base_files": slices.num_rows - slices.column("base_file").null_count,
+        "base_bytes": pc.sum(slices.column("base_size")).as_py() or 0,
+        "log_files": len(logs),
+        "log_bytes": pc.sum(logs).as_py() or 0,
+    }

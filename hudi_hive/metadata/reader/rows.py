@@ -6,7 +6,7 @@ are plain numbers where the schema gives them a logical type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -76,13 +76,16 @@ def row_schema(table: MetadataTable) -> pa.Schema:
     return types
 
 
-def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> pa.Table:
+def partition_rows(
+    table: MetadataTable, partition: str, schema: pa.Schema, keys: Sequence[str] | None = None
+) -> pa.Table:
     """The records of one partition of the metadata table, sorted by key in each index of it.
 
     Args:
         table: the metadata table.
         partition: one of :func:`row_partitions`.
         schema: what :func:`row_schema` gave.
+        keys: only the records with these keys; only the blocks that may hold them are read.
 
     Raises:
         MetadataTableError: there is no such partition.
@@ -90,14 +93,20 @@ def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> p
     """
     field = _field_of(table, partition)
     # A key may be there once in each of several indexes, of a partition of the table each.
-    parts = [_group_rows(groups, field, schema) for groups in table.prefixed_groups(partition).values()]
+    parts = [_group_rows(groups, field, schema, keys) for groups in table.prefixed_groups(partition).values()]
     return pa.concat_tables([schema.empty_table(), *parts])
 
 
-def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema) -> pa.Table:
-    """The records of file groups whose keys differ."""
-    kinds = newest_records([group.scan("type") for group in groups], _values(pa.int32()))
-    group_records = [group.scan(field) for group in groups]
+def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema, keys: Sequence[str] | None) -> pa.Table:
+    """The records of file groups whose keys differ, all or those of some keys."""
+
+    def read(name: str) -> list[GroupRecords]:
+        return [group.scan(name) if keys is None else group.lookup(name, keys) for group in groups]
+
+    kinds = newest_records(read("type"), _values(pa.int32()))
+    if not kinds.num_rows:
+        return schema.empty_table()
+    group_records = read(field)
     kind = schema.field(field).type
     values: pa.Array | pa.ChunkedArray
     if field == _FILES:
@@ -171,7 +180,8 @@ def _entries(groups: list[GroupRecords], keys: pa.ChunkedArray, kind: pa.DataTyp
     order = pc.index_in(entries.column("key"), value_set=keys.combine_chunks()).combine_chunks()
     has_record = pc.is_valid(order)
     entries, order = entries.filter(has_record), order.filter(has_record)
-    sort = pc.sort_indices(order)
+    ordered = pa.table({"order": order, "name": entries.column("name")})
+    sort = pc.sort_indices(ordered, sort_keys=[("order", "ascending"), ("name", "ascending")])
     entries = entries.take(sort).combine_chunks()
     counts = np.bincount(order.to_numpy(), minlength=len(keys))
     offsets = pa.array(np.append(0, np.cumsum(counts)).astype(np.int32))

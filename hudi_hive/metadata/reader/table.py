@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,11 @@ from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definit
 from hudi_hive.metadata.reader.file_group import FileGroup, GroupRecords
 from hudi_hive.metadata.reader.instants import ValidInstants, holds_last_compaction, missing_write, newest_write_time
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
-from hudi_hive.metadata.reader.opening import FILES, open_own
+from hudi_hive.metadata.reader.opening import FILES, SIZES_SCHEMA, inflight_partitions, open_own, slice_sizes
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
-from hudi_hive.names import HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 from hudi_hive.storage import run_together
-from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
+from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.keys import unescape_value
 from hudi_hive.table.view import list_folders
 from hudi_hive.timeline.instants import millis_to_instant
@@ -106,8 +105,7 @@ class MetadataTable:
 
         def make() -> MetadataTable | HudiHiveError:
             try:
-                with metrics.timed("initialize"):
-                    return cls._open(client, metrics)
+                return cls._open(client, metrics)
             except HudiHiveError as error:
                 return error
 
@@ -119,17 +117,30 @@ class MetadataTable:
         raise MetadataTableError(f"the metadata table cannot be read: {opened}", path=client.base_path) from opened
 
     @classmethod
-    def _open(cls, client: MetaClient, metrics: MetadataMetrics) -> MetadataTable:
+    def open_outdated(cls, client: MetaClient, *, metrics: MetadataMetrics = METADATA_METRICS) -> MetadataTable:
+        """Open a metadata table that lacks completed commits, to look at its own files and timeline alone.
+
+        Raises:
+            MetadataTableError: it is off, being built, missing or not readable.
+        """
+        try:
+            return cls._open(client, metrics, outdated=True)
+        except MetadataTableError:
+            raise
+        except HudiHiveError as error:
+            raise MetadataTableError(f"the metadata table cannot be read: {error}", path=client.base_path) from error
+
+    @classmethod
+    def _open(cls, client: MetaClient, metrics: MetadataMetrics, *, outdated: bool = False) -> MetadataTable:
         config = client.config
         if FILES not in config.metadata_partitions:
-            inflight = _items(config, HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT)
+            inflight = inflight_partitions(config)
             state = "is being built" if FILES in inflight else "is off"
             raise MetadataTableError(f"the metadata table {state}", path=client.base_path)
         _ = client.timeline  # first: the metadata table must know all that this moment shows
-        with metrics.timed("sync"):
-            own, files = open_own(client)
+        own, files = open_own(client)
         missing = missing_write(client.timeline, own.timeline)
-        if missing is not None:
+        if missing is not None and not outdated:
             raise MetadataTableError(
                 f"the metadata table lacks the completed {missing.action}",
                 path=own.base_path,
@@ -159,8 +170,11 @@ class MetadataTable:
     # -- partitions and files ------------------------------------------------------------------------------------
 
     @_understood
-    def partitions(self) -> list[str]:
+    def partitions(self, below: Sequence[str] = ()) -> list[str]:
         """Paths of all partitions, sorted; ``[""]`` for a table without partition columns.
+
+        Args:
+            below: only partitions at or below one of these paths; all without it.
 
         Raises:
             MetadataTableError: the record that names them is not there.
@@ -172,7 +186,7 @@ class MetadataTable:
                     raise MetadataTableError("the metadata table does not name its partitions", path=self._uri)
                 identifiers = merge_entries(groups).column("name").to_pylist()
             self._partitions = sorted(names.partition_path(identifier) for identifier in identifiers)
-        return list(self._partitions)
+        return names.paths_below(self._partitions, below)
 
     def files(self, partition: str) -> pa.Table:
         """Files of one partition, a table of ``FILES_SCHEMA``."""
@@ -367,10 +381,8 @@ class MetadataTable:
         Returns:
             ``partition``, ``file_groups``, ``base_files``, ``base_bytes``, ``log_files``, ``log_bytes``.
         """
-        rows = [{"partition": name, **_sums(self._slices(name))} for name in sorted(self.index_partitions)]
-        kinds = [("partition", pa.string())]
-        kinds += [(name, pa.int64()) for name in ("file_groups", "base_files", "base_bytes", "log_files", "log_bytes")]
-        return pa.Table.from_pylist(rows, pa.schema(kinds))
+        rows = [{"partition": name, **slice_sizes(self._slices(name))} for name in sorted(self.index_partitions)]
+        return pa.Table.from_pylist(rows, SIZES_SCHEMA)
 
     @property
     def client(self) -> MetaClient:
@@ -482,18 +494,3 @@ class MetadataTable:
 def _root_as_path(table: pa.Table) -> pa.Table:
     column = table.column("partition")
     return table.set_column(0, "partition", pc.if_else(pc.equal(column, names.ROOT_PARTITION), "", column))
-
-
-def _items(config: TableConfig, key: str) -> list[str]:
-    return [item.strip() for item in config.properties.get(key, "").split(",") if item.strip()]
-
-
-def _sums(slices: pa.Table) -> dict[str, Any]:
-    logs = pc.list_flatten(slices.column("log_sizes"))
-    return {
-        "file_groups": slices.num_rows,
-        "base_files": slices.num_rows - slices.column("base_file").null_count,
-        "base_bytes": pc.sum(slices.column("base_size")).as_py() or 0,
-        "log_files": len(logs),
-        "log_bytes": pc.sum(logs).as_py() or 0,
-    }

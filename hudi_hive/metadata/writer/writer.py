@@ -32,6 +32,7 @@ from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_column
 from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
 from hudi_hive.metadata.writer.services import run_services
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
+from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.options import locks, parse_boolean, write
 from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
@@ -195,6 +196,13 @@ class MetadataWriter:
         if not current:
             self._client = self._client.reload()
         missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
+        if FILES not in missing:
+            return self._made(missing, executor)
+        with METADATA_METRICS.timed("initialize"):
+            return self._made(missing, executor)
+
+    def _made(self, missing: Sequence[str], executor: MetadataTaskRunner | None) -> tuple[str, ...]:
+        """Make partitions that are not there; those that were made."""
         one_by_one = self._client.storage.is_local or len(missing) < 2
         made_partitions: list[str] = []
         for names in [[name] for name in missing] if one_by_one else [missing]:
@@ -279,11 +287,12 @@ class MetadataWriter:
         ):
             self.initialise(executor=self._executor, current=True)
             store = self._store if self._store is not None else MetadataStore(self._client)
-        run_services(store, self._options)
-        for done in store.client.timeline.instants:
-            if done.requested == instant and done.action == DELTA_COMMIT:
-                store.remove(done)  # an earlier attempt of the same instant
-        self._append(store, instant, changes)
+        with METADATA_METRICS.timed("sync"):
+            run_services(store, self._options)
+            for done in store.client.timeline.instants:
+                if done.requested == instant and done.action == DELTA_COMMIT:
+                    store.remove(done)  # an earlier attempt of the same instant
+            self._append(store, instant, changes)
         _log.debug("%s %s is in the metadata table", action, instant)
 
     def _drop_unwanted(self) -> None:
@@ -393,8 +402,11 @@ class MetadataWriter:
         if not current:
             self._client = self._client.reload()
         store = self._repaired()
-        if store is None:
-            return
+        if store is not None:
+            with METADATA_METRICS.timed("sync"):
+                self._take_back(store, instant, target, changes)
+
+    def _take_back(self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None) -> None:
         matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
         if matching and matching[0].is_completed and _is_merged(store, matching[0].completed or target):
             self._take_out_of_merged(store, instant, target, changes)

@@ -45,6 +45,7 @@ class ReadOptions:
         metadata_enable: ``hoodie.metadata.enable``: partitions and files come from the metadata table where there is
             one (the default), or from directory listings.
         metadata_validate: ``hoodie.metadata.validate``: list folders as well, log differences, go by the listing.
+        listing_parallelism: ``hoodie.file.listing.parallelism``: tasks in which Spark lists folders, at most.
         data_skipping: ``hoodie.enable.data.skipping``: leave files out by statistics and bloom filters of the metadata
             table (the default).
         record_index: ``hoodie.metadata.record.index.enable``: the caller says that each record key is in the table
@@ -66,6 +67,7 @@ class ReadOptions:
     schema_evolution: bool | None = write.SCHEMA_ON_READ.field()
     metadata_enable: bool | None = write.METADATA_ENABLE.field(None)
     metadata_validate: bool | None = read.METADATA_VALIDATE.field()
+    listing_parallelism: int | None = read.LISTING_PARALLELISM.field()
     data_skipping: bool = read.DATA_SKIPPING.field()
     record_index: bool = write.RECORD_INDEX.field()
     incremental_format: IncrementalFormat = read.INCREMENTAL_FORMAT.field()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
+from hudi_hive.read.scan.metadata_records import check_records_query, read_records
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.scan import footer_steps, read_plan
 from hudi_hive.read.scan.slices import SliceReader
@@ -11,6 +12,7 @@ from hudi_hive.read.scan.sources import mapping_at, partition_columns
 __all__ = [
     "BaseScan",
     "SliceReader",
+    "check_records_query",
     "footer_steps",
     "in_order",
     "mapping_at",
@@ -18,4 +20,5 @@ __all__ = [
     "partition_columns",
     "read_base_files",
     "read_plan",
+    "read_records",
 ]

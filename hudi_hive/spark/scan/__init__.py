@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.scan.changes import changes_plan, metadata_plan
+from hudi_hive.spark.scan.changes import changes_plan, metadata_plan, records_plan
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlannedScan
+from hudi_hive.spark.scan.listings import spread_listing
 from hudi_hive.spark.scan.merging import described_scans, install_merge_rule
 from hudi_hive.spark.scan.relation import (
     Declared,
@@ -33,7 +34,9 @@ __all__ = [
     "install_merge_rule",
     "location_of",
     "metadata_plan",
+    "records_plan",
     "relation_plan",
     "scanned",
+    "spread_listing",
     "table_snapshot",
 ]

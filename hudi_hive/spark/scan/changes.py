@@ -6,16 +6,19 @@ is gained by pruning columns; a task each reads some changed file groups, or a p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader import row_partitions, row_schema
-from hudi_hive.plan import ScanPlan
+from hudi_hive.metadata.reader import data_table_path, row_partitions, row_schema
+from hudi_hive.plan import Query, ScanPlan
 from hudi_hive.read.remote import MetadataRows, PlanRows
+from hudi_hive.read.scan import check_records_query
 from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, watch
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.table import MetaClient
@@ -54,6 +57,28 @@ def metadata_plan(session: JavaValue, client: MetaClient) -> JavaValue:
     schema = row_schema(table)
     columns = from_arrow_schema(schema)
     return _made(session, MetadataRows(client, partitions, schema), len(partitions), columns)
+
+
+def records_plan(
+    session: JavaValue, location: str, query: Query, storage_options: Mapping[str, Any]
+) -> JavaValue | None:
+    """The logical plan of a metadata table as a table; None where the location is not one of a metadata table.
+
+    Args:
+        session: the JVM's session.
+        location: ``…/.hoodie/metadata`` as Hadoop writes it.
+        query: the question.
+        storage_options: for files at the location.
+
+    Raises:
+        UnsupportedTableError: anything but a snapshot is asked for.
+        MetadataTableError: the table that it belongs to has none that can be used.
+    """
+    base = data_table_path(location)
+    if base is None:
+        return None
+    check_records_query(query, location)
+    return metadata_plan(session, MetaClient.load(base, storage_options))
 
 
 def _made(session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns: StructType) -> JavaValue:

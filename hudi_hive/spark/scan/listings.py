@@ -10,16 +10,26 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
+from pyspark import SparkContext
+
+from hudi_hive.plan import Query
+from hudi_hive.spark.bridge import JavaValue
+from hudi_hive.spark.write import SparkExecutor
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.view import DirectoryLister
+from hudi_hive.table.view import DirectoryLister, SpreadListing
 from hudi_hive.timeline import Instant
 
 _MAX_TABLES: Final = 8
 _MAX_ANSWERS: Final = 16
+_LISTING_TASKS: Final = 200
+"""Hudi's ``hoodie.file.listing.parallelism``."""
+_TASKS_PER_CORE: Final = 4
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 _Moment: TypeAlias = tuple[TableConfig, tuple[Instant, ...], tuple[int | None, ...]]
 
 
@@ -64,26 +74,31 @@ class ListingCache:
         self._lock = threading.Lock()
         self._cached: OrderedDict[str, tuple[_Moment, DirectoryLister, QueryCache]] = OrderedDict()
 
-    def take_over(self, client: MetaClient) -> MetaClient:
+    def take_over(self, client: MetaClient, spread: SpreadListing | None = None) -> MetaClient:
         """Share the listing and the query cache of an earlier client of the same moment with a new one.
 
         Args:
             client: of the table; its timeline is read here.
+            spread: has executors list the folders, if they are listed.
 
         Returns:
             The client.
         """
         instants = client.timeline.instants
         key = f"{client.base_path} {sorted(client.storage.storage_options.items(), key=str)}"
+        if spread is not None:
+            spread = replace(spread, levels=len(client.config.partition_fields))
+        own = DirectoryLister(client.storage, spread)
         with self._lock:
             if not all(instant.is_completed for instant in instants):
                 self._cached.pop(key, None)
+                client.memoize("directory_lister", lambda: own)
                 return client
             # Times of files tell a table that was dropped and made again with the same instants.
             moment = client.config, instants, tuple(map(client.timeline.mtime_ms, instants))
             cached = self._cached.pop(key, None)
             if cached is None or cached[0] != moment:
-                cached = moment, client.directory_lister, QueryCache()
+                cached = moment, own, QueryCache()
             _, lister, answers = cached
             client.memoize("directory_lister", lambda: lister)
             client.memoize("answers", lambda: answers)
@@ -91,3 +106,26 @@ class ListingCache:
             while len(self._cached) > self._tables:
                 self._cached.popitem(last=False)
         return client
+
+
+def spread_listing(session: JavaValue, query: Query) -> SpreadListing:
+    """How folders are listed by the executors of a session, where a table has to be listed.
+
+    Folders of a level up to ``spark.sql.sources.parallelPartitionDiscovery.threshold``, as of Spark's own tables, are
+    listed by the driver; more of them by ``hoodie.file.listing.parallelism`` tasks at most, or without that by some for
+    each core.
+
+    Args:
+        session: the JVM's session.
+        query: the question, with its options.
+    """
+    threshold = int(session.sessionState().conf().parallelPartitionDiscoveryThreshold())
+    tasks = query.options.listing_parallelism
+    if tasks is None:
+        tasks = min(_LISTING_TASKS, int(session.sparkContext().defaultParallelism()) * _TASKS_PER_CORE)
+    return SpreadListing(_run_on_executors, tasks, threshold, 0)
+
+
+def _run_on_executors(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+    context = SparkContext._active_spark_context
+    return [function(task) for task in tasks] if context is None else SparkExecutor(context).map(function, tasks)

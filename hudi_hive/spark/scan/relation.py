@@ -31,9 +31,10 @@ from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, Jvm, reader_settings, relations, store_options, unlogged
-from hudi_hive.spark.scan.changes import changes_plan
+from hudi_hive.spark.scan.changes import changes_plan, records_plan
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
+from hudi_hive.spark.scan.listings import spread_listing
 from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.storage import Credentials
@@ -112,6 +113,9 @@ def relation_plan(
     Raises:
         HudiHiveError: the table cannot be read, or not with this query.
     """
+    records = records_plan(session, location, query, environment.store_options(session, location))
+    if records is not None:
+        return records
     snapshot = table_snapshot(environment, session, location, query, declared)
     if query.query_type is QueryType.CDC:
         return changes_plan(session, snapshot)
@@ -126,7 +130,8 @@ def table_snapshot(
 ) -> TableSnapshot:
     """The table as it is now; arguments as for :func:`relation_plan`."""
     fields = None if declared is None else declared.partition_columns
-    return TableSnapshot(location, query, environment.store_options(session, location), fields)
+    stored = environment.store_options(session, location)
+    return TableSnapshot(location, query, stored, fields, spread_listing(session, query))
 
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:

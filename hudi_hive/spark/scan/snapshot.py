@@ -26,6 +26,7 @@ from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import partition_value_columns
+from hudi_hive.table.view import SpreadListing
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = ListingCache()
@@ -67,6 +68,7 @@ class TableSnapshot:
         storage_options: for this package's own file access.
         partition_fields: the catalog's names for what the folders of a partition path stand for, which a sync may have
             chosen; the table's own without any, and when they are the same names: the table knows their order.
+        spread: has executors list the folders of a table that has to be listed.
 
     Raises:
         TableError, TimelineError: the table cannot be read.
@@ -78,12 +80,14 @@ class TableSnapshot:
         query: Query,
         storage_options: Mapping[str, Any] | None = None,
         partition_fields: Sequence[str] | None = None,
+        spread: SpreadListing | None = None,
     ) -> None:
+        self._spread = spread
         self.location = location.rstrip("/")
         self.query = query
         # All that a statement asks of partitions and files has one answer, from the metadata table where there is one.
         self.client = with_configured_listing(
-            _LISTINGS.take_over(MetaClient.load(self.location, storage_options)), query.options
+            _LISTINGS.take_over(MetaClient.load(self.location, storage_options), spread), query.options
         )
         if self.client.config.base_file_format == "hfile":
             raise UnsupportedTableError(
@@ -288,7 +292,8 @@ class TableSnapshot:
 
     def renewed(self) -> TableSnapshot:
         """The same query of the current state of the table."""
-        return TableSnapshot(self.location, self.query, self.client.storage.storage_options, self.partition_fields)
+        options = self.client.storage.storage_options
+        return TableSnapshot(self.location, self.query, options, self.partition_fields, self._spread)
 
 
 def with_logs(plan: ScanPlan) -> pa.ChunkedArray:

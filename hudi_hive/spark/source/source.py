@@ -35,6 +35,7 @@ from hudi_hive.spark.scan import (
     commit_times,
     file_index,
     files_relation,
+    records_plan,
     scanned,
     table_snapshot,
 )
@@ -190,6 +191,10 @@ def read_relation(
         HudiHiveError: the options say no table, or a query that is refused.
     """
     location, query = path_question(environment.jvm, session, parameters)
+    records = records_plan(session, location, query, environment.store_options(session, location))
+    if records is not None:
+        _check_record_columns(location, records, schema)
+        return _planned_rows(environment, session, records)
     snapshot = table_snapshot(environment, session, location, query)
     if query.query_type is QueryType.CDC:
         return _planned_rows(environment, session, changes_plan(session, snapshot))
@@ -204,6 +209,15 @@ def read_relation(
         made = (MergedIndex if snapshot.may_be_split else SourceIndex)(environment.jvm, snapshot, index)
     # All columns are given as columns of files, so that partition columns keep their place among them.
     return files_relation(environment, session, scan, made.face(), scan.columns)
+
+
+def _check_record_columns(location: str, records: JavaValue, schema: StructType | None) -> None:
+    """Refuse columns that a user or a catalog gives a metadata table, but for its own."""
+    own = StructType.fromJson(json.loads(records.schema().json()))
+    if schema is not None and schema.simpleString().lower() != own.simpleString().lower():
+        raise SchemaError(
+            "the columns given are not those of the metadata table", path=location, remedy="leave the schema out"
+        )
 
 
 def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:

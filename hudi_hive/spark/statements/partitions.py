@@ -16,7 +16,7 @@ from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, option, scala_items
 from hudi_hive.spark.catalog import SessionHook
-from hudi_hive.spark.scan import TableSnapshot
+from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
 
 
@@ -47,7 +47,8 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
     shown: list[str] = []  # of a table without partition columns, as Hudi
     if names:
         stored = hook.environment.store_options(hook.session, entry.location)
-        snapshot = TableSnapshot(entry.location, Query.of("snapshot"), stored, names)
+        query = Query.of("snapshot")
+        snapshot = TableSnapshot(entry.location, query, stored, names, spread_listing(hook.session, query))
         shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, specification)
     jvm = hook.environment.jvm
     texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))

@@ -20,6 +20,7 @@ from hudi_hive.errors import (
     SchemaError,
     TableExistsError,
     UnknownColumnError,
+    UnsupportedTableError,
 )
 from hudi_hive.names import (
     HOODIE_ARCHIVELOG_FOLDER,
@@ -195,6 +196,12 @@ def create_table(
         UnsupportedTableError: a version, key or merge mode that is not supported.
     """
     storage = storage if storage is not None else Storage(path, storage_options)
+    if storage.uri().rstrip("/").endswith("/.hoodie/metadata"):
+        raise UnsupportedTableError(
+            "no table is made where a metadata table belongs",
+            path=storage.uri(),
+            remedy="give the table's base path; `hudi-hive metadata create` makes the metadata table",
+        )
     properties = definition.to_properties()
     config = TableConfig.from_properties(
         {**properties, HOODIE_TABLE_CHECKSUM: table_checksum(properties)}, storage.uri(PROPERTIES_PATH)

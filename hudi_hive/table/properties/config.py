@@ -347,9 +347,9 @@ def _base_file_format(get: _Getter, metadata_table: bool) -> str:
     value = (get.text(HOODIE_TABLE_BASE_FILE_FORMAT) or "PARQUET").upper()
     if value == "HFILE" and not metadata_table and _key_generator(get) == "HOODIE_TABLE_METADATA":
         raise UnsupportedTableError(
-            "a metadata table (base file format HFILE) has no rows of its own to read",
+            "a metadata table (base file format HFILE) is only read, by HudiTable.open and Spark's data source hudi",
             path=get.path,
-            remedy="give the table it belongs to: `hudi-hive metadata` and MetadataTable look into it",
+            remedy="give the table that it belongs to; `hudi-hive read` and `hudi-hive metadata` look into it",
         )
     if value not in _BASE_FILE_FORMATS:
         raise UnsupportedTableError(

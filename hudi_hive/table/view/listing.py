@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -80,15 +81,50 @@ def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
+class Runner(Protocol):
+    """The interface of an executor: runs a function over tasks, both of which can be pickled."""
+
+    def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
+        """The results, in the order of the tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadListing:
+    """How listings of many folders are spread over an engine's executors.
+
+    Source: ``FileSystemBackedTableMetadata``.
+
+    Attributes:
+        run: the executors.
+        tasks: tasks in which the folders of one level are listed, at most.
+        threshold: folders up to which this process lists them by itself.
+        levels: folders below each other that a partition path is made of.
+    """
+
+    run: Runner
+    tasks: int
+    threshold: int
+    levels: int
+
+    def shares(self, folders: Sequence[str]) -> list[list[str]]:
+        """Folders by task; one share if this process is to list them."""
+        if len(folders) <= self.threshold or self.tasks < 2:
+            return [list(folders)]
+        size = -(-len(folders) // min(self.tasks, len(folders)))
+        return [list(folders[at : at + size]) for at in range(0, len(folders), size)]
+
+
 class DirectoryLister:
     """Lists folders; the files that are seen while partitions are searched are not listed again.
 
     Args:
         storage: rooted at the table's base path.
+        spread: has executors list where there are many folders; this process lists them all without it.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, spread: SpreadListing | None = None) -> None:
         self._storage = storage
+        self._spread = spread
         # Partitions and files of all folders; both at once, since threads share a lister.
         self._walked: tuple[list[str], pa.Table] | None = None
         self._listed: dict[str, pa.Table] = {}
@@ -111,7 +147,8 @@ class DirectoryLister:
     def partitions(self) -> list[str]:
         """Sorted paths of all partitions, found by one listing for each folder."""
         if self._walked is None:
-            partitions, listed = walk(self._storage, [""])
+            spread = self._spread
+            partitions, listed = walk(self._storage, [""]) if spread is None else _walk_spread(self._storage, spread)
             self._walked = partitions, listed.select(FILES_SCHEMA.names)
         return list(self._walked[0])
 
@@ -138,7 +175,8 @@ class DirectoryLister:
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
         remaining = list(dict.fromkeys(partitions))
-        if len(remaining) > _FEW_FOLDERS and not self._storage.has_folders:
+        is_spread = self._spread is not None and len(remaining) > self._spread.threshold
+        if len(remaining) > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
             self.partitions()
         listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
         seen = {path: table for path in remaining if (table := listed.get(path)) is not None}
@@ -153,17 +191,10 @@ class DirectoryLister:
             mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(remaining, pa.string()))
             tables.append(walked[1].filter(mask))
             remaining = [path for path in remaining if path not in walked_paths]
-        fresh = list_folders(self._storage, remaining).select(FILES_SCHEMA.names)
+        fresh = _list_spread(self._storage, remaining, self._spread).select(FILES_SCHEMA.names)
         if not self._storage.is_local:  # each is a request
             listed.update(dict.fromkeys(remaining, fresh))
         return pa.concat_tables([*tables, fresh])
-
-
-class Runner(Protocol):
-    """The interface of an executor: runs a function over tasks, both of which can be pickled."""
-
-    def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
-        """The results, in the order of the tasks."""
 
 
 def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> tuple[list[str], pa.Table]:
@@ -196,6 +227,47 @@ def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> t
             tables.append(files)
             level += further
     return sorted(partitions), pa.concat_tables(tables)
+
+
+def _walk_spread(storage: Storage, spread: SpreadListing) -> tuple[list[str], pa.Table]:
+    """As :func:`walk` of a whole table; levels of many folders are listed by executors.
+
+    Where folders are only beginnings of names, and the partitions are few, the whole table is listed in one go.
+    """
+    partitions: list[str] = []
+    tables = [LISTED_SCHEMA.empty_table()]
+    level, depth = [""], 0
+    while level:
+        if not storage.has_folders and depth >= max(spread.levels, 1) and len(level) <= spread.threshold:
+            return walk(storage, [""])
+        steps = _spread_over(storage, spread, _step, level)
+        level = []
+        depth += 1
+        for found, files, further in steps:
+            partitions += found
+            tables.append(files)
+            level += further
+    return sorted(partitions), pa.concat_tables(tables)
+
+
+def _list_spread(storage: Storage, folders: Sequence[str], spread: SpreadListing | None) -> pa.Table:
+    """As :func:`list_folders`; many folders are listed by executors."""
+    if spread is None:
+        return list_folders(storage, folders)
+    return pa.concat_tables(_spread_over(storage, spread, list_folders, folders))
+
+
+def _spread_over(
+    storage: Storage, spread: SpreadListing, list_share: Callable[[Storage, Sequence[str]], _R], folders: Sequence[str]
+) -> list[_R]:
+    """Results for shares of folders, made by executors where there are several shares; all listings are counted."""
+    shares = spread.shares(folders)
+    if len(shares) < 2:
+        return [list_share(storage, folders)]
+    results = spread.run(partial(list_share, storage), shares)
+    for folder in folders:
+        storage.counters.add("lists", path=storage.uri(folder))
+    return results
 
 
 def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:

@@ -45,6 +45,8 @@ from hudi_hive.write.coordination import (
     EVERYTHING,
     HEARTBEAT,
     MARKERS,
+    METRICS,
+    VALIDATION,
     AfterCommit,
     ConcurrentOperation,
     LocalExecutor,
@@ -52,10 +54,13 @@ from hudi_hive.write.coordination import (
     TaskExecutor,
     WriterHeartbeat,
     check_conflicts,
+    check_metadata_table,
     check_store,
     exclude_former_holders,
     quietly,
     refuse_new_index,
+    report_metrics,
+    start_metrics,
     table_lock,
     touched_groups,
 )
@@ -180,6 +185,8 @@ class WriteTransaction:
         if self._local or not self.recent:
             self.client = self.client.reload()
         MetadataWriter.check(self.client, self._config.options)
+        check_metadata_table(self.client, self._config.options)
+        start_metrics(self._config.options)
         if self._precondition is not None:
             self._precondition(self.client)
         for attempt in range(_DRAWS):
@@ -405,7 +412,9 @@ class WriteTransaction:
         """What the commit leaves behind; the write stands whether this succeeds or not."""
         if after.done is None:
             return
-        storage = self.client.storage
+        storage, options = self.client.storage, self._config.options
+        after.attempt(VALIDATION, lambda: check_metadata_table(self.client, options, reload=True))
+        after.attempt(METRICS, lambda: report_metrics(self.client, options))
         if self._knows_markers and not storage.has_folders:
             heartbeat, self._heartbeat = self._heartbeat, None
             beats = [] if heartbeat is None else [heartbeat.abandon()]

@@ -37,6 +37,13 @@ from hudi_hive.write.coordination.heartbeat import (
     silent_instants,
 )
 from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, StoreLock, TableLock, table_lock
+from hudi_hive.write.coordination.metadata_steps import (
+    METRICS,
+    VALIDATION,
+    check_metadata_table,
+    report_metrics,
+    start_metrics,
+)
 from hudi_hive.write.coordination.store_checks import check_store
 
 __all__ = [
@@ -47,10 +54,12 @@ __all__ = [
     "FOLDER",
     "HEARTBEAT",
     "MARKERS",
+    "METRICS",
     "REFRESH",
     "SERVICES",
     "SYNC",
     "TOUCHED_SCHEMA",
+    "VALIDATION",
     "AfterCommit",
     "ConcurrentOperation",
     "LocalExecutor",
@@ -62,6 +71,7 @@ __all__ = [
     "WriterHeartbeat",
     "beating_instants",
     "check_conflicts",
+    "check_metadata_table",
     "check_store",
     "exclude_former_holders",
     "followed",
@@ -71,8 +81,10 @@ __all__ = [
     "refuse_clustered",
     "refuse_new_index",
     "remove_heartbeat",
+    "report_metrics",
     "reported",
     "silent_instants",
+    "start_metrics",
     "table_lock",
     "touched_groups",
 ]

@@ -26,6 +26,7 @@ from hudi_hive.write.options.settings import (
     IndexSettings,
     IndexType,
     MetadataSettings,
+    MetricsSettings,
     Operation,
     RowSettings,
 )
@@ -47,6 +48,7 @@ class WriteConfig:
         files: sizes, compression, log blocks, order of bulk inserts.
         index: kind of index, bloom filters.
         metadata, compaction, clean, archive, clustering, concurrency: the services and the locks.
+        metrics: whether metrics are reported, and to whom.
         sync_options: options of hive-sync as they were given; the sync checks them.
         commit_metadata: options that go into the commit: those that begin with the prefix for it.
         options: all options as texts, each under all of its names, and what follows from them for dead writers.
@@ -62,6 +64,7 @@ class WriteConfig:
     archive: ArchiveSettings
     clustering: ClusteringSettings
     concurrency: ConcurrencySettings
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     sync_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     commit_metadata: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -174,6 +177,7 @@ class WriteConfig:
             archive=_archive(texts, clean),
             clustering=fill(ClusteringSettings, texts),
             concurrency=concurrency,
+            metrics=fill(MetricsSettings, texts),
             sync_options=_of_sync(texts),
             commit_metadata=noted,
             options=_under_all_names(texts, clean, concurrency),
@@ -267,6 +271,7 @@ _KEEP: Final = (services.KEEP_MIN_COMMITS, services.KEEP_MAX_COMMITS)
 
 def _check(config: WriteConfig) -> None:
     """What options may not say together."""
+    config.metrics.check()
     if not 0 < config.index.bloom_fpp < 1:
         raise InvalidOptionError(f"{write.BLOOM_FPP}={config.index.bloom_fpp} must be above 0 and below 1")
     if config.archive.min_commits >= config.archive.max_commits:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, services, write
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metrics import require_prometheus
+from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, read, services, write
 
 __all__ = [
     "ArchiveSettings",
@@ -21,6 +23,7 @@ __all__ = [
     "IndexSettings",
     "IndexType",
     "MetadataSettings",
+    "MetricsSettings",
     "Operation",
     "RowSettings",
 ]
@@ -116,6 +119,41 @@ class MetadataSettings:
     record_index_growth: float = write.RECORD_INDEX_GROWTH.field()
     record_index_max_group_size: int = write.RECORD_INDEX_MAX_GROUP_SIZE.field()
     compact_after: int = write.METADATA_COMPACT_AFTER.field()
+    validate: bool | None = read.METADATA_VALIDATE.field()
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """The report of metadata tables' metrics."""
+
+    on: bool = services.METRICS_ON.field()
+    reporter: str | None = services.REPORTER_TYPE.field()
+    of_metadata: bool = services.METADATA_METRICS.field()
+    prometheus_port: int = services.PROMETHEUS_PORT.field()
+    json_path: str = services.JSON_PATH.field()
+
+    def check(self) -> None:
+        """Refuse metrics that nobody can be given.
+
+        Raises:
+            InvalidOptionError: metrics are on without a reporter, or the JSON reporter without a local path.
+            MissingDependencyError: prometheus-client is not installed.
+        """
+        if not self.on:
+            return
+        if self.reporter is None:
+            raise InvalidOptionError(
+                f"option {services.METRICS_ON}=true needs {services.REPORTER_TYPE}: Hudi's default, GRAPHITE, is not "
+                "supported",
+                remedy=f"one of {services.CONSOLE}, {services.JSON}, {services.PROMETHEUS}",
+            )
+        if self.reporter == services.JSON and (not self.json_path or "://" in self.json_path):
+            raise InvalidOptionError(
+                f"option {services.REPORTER_TYPE}={services.JSON} needs a local path in {services.JSON_PATH}",
+                remedy=f"set {services.JSON_PATH} to the file that is to hold the metrics",
+            )
+        if self.reporter == services.PROMETHEUS:
+            require_prometheus()
 
 
 @dataclass(frozen=True, slots=True)

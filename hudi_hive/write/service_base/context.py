@@ -12,11 +12,15 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.write.coordination import (
+    METRICS,
+    VALIDATION,
     AfterCommit,
     LocalExecutor,
     TableLock,
     TaskExecutor,
+    check_metadata_table,
     exclude_former_holders,
+    report_metrics,
     table_lock,
 )
 
@@ -119,6 +123,8 @@ class ServiceContext:
             pending = now.client.timeline.pending({instant.action})
             is_inflight = any(i.requested == instant.requested and i.state is State.INFLIGHT for i in pending)
             after.complete(writer, instant.action, payload, completion, just_seen=is_inflight)
+        after.attempt(VALIDATION, lambda: check_metadata_table(self.client, self.options, reload=True))
+        after.attempt(METRICS, lambda: report_metrics(self.client, self.options))
         self.failed.update(after.failed)
         assert after.done is not None
         return after.done

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hudi_hive.errors import InvalidOptionError, MetadataTableError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
+from hudi_hive.write.coordination import METRICS, quietly, report_metrics
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 
@@ -112,6 +113,7 @@ class MetadataServices:
             yield self._context.client.reload()
             if held is not None:
                 held.verify()
+        quietly(METRICS, None, lambda: report_metrics(self._context.client, self._context.options))
 
     def _initialise(self, client: MetaClient, partitions: Sequence[str] | None) -> MetadataTableChange:
         if not WriteConfig.of(self._context.options, client.config).metadata.enable:

@@ -12,6 +12,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import FormatError, HudiHiveError, UnsupportedTableError
 from hudi_hive.formats.base import open_base_file
 from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient
 from tests.formats.shared.hfile_base_helpers import folder
 from tests.support.fixture_tables import unzip_fixture
 
@@ -112,7 +113,7 @@ def test_damaged_files_end_in_errors_of_ours(tmp_path):
     assert failed > 100
 
 
-def test_a_metadata_table_is_still_none_to_scan():
+def test_a_metadata_table_is_no_table_to_plan_or_to_sync():
     path = unzip_fixture("v8_cow_part_mdt") / ".hoodie" / "metadata"
-    with pytest.raises(UnsupportedTableError, match="has no rows of its own"):
-        HudiTable.open(path)
+    with pytest.raises(UnsupportedTableError, match="is only read"):
+        MetaClient.load(path)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Mapping
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.metrics import IoCounters
-from hudi_hive.options import Face, Option, services, sync, table, write
+from hudi_hive.options import Face, Option, read, services, sync, table, write
 from hudi_hive.table import TableDefinition
 from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
@@ -54,6 +59,33 @@ def make_with_rows(path: Path) -> None:
 def _make_with_metadata(path: Path) -> None:
     make(path)
     put(path, {}, rows())
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def reported(path: Path, options: Mapping[str, str]) -> Any:
+    """What a write reports of its metrics: lines on standard error, names in a JSON file, whether its port answers."""
+    _make_with_metadata(path)
+    given = {name: text.replace("{folder}", str(path.parent)) for name, text in options.items()}
+    lines = StringIO()
+    with redirect_stderr(lines):
+        put(path, given, rows(0, 2))
+    files = {file.name: sorted(json.loads(file.read_bytes())) for file in path.parent.glob("*.json")}
+    port = given.get(services.PROMETHEUS_PORT.name)
+    text = "" if port is None else urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    printed = sorted({line.split()[0] for line in lines.getvalue().splitlines() if line.startswith("HoodieMetadata.")})
+    return bool(printed), files, 'hudi_metadata_operations_total{action="sync"}' in text
+
+
+def compared(path: Path, options: Mapping[str, str]) -> Any:
+    """A write to a table whose metadata table names a file that is gone."""
+    _make_with_metadata(path)
+    next(path.glob("*/*.parquet")).unlink()
+    put(path, options, rows(40, 2), operation="insert")
 
 
 def two_batches(path: Path, options: Mapping[str, str]) -> Any:
@@ -331,6 +363,19 @@ METADATA_CASES = (
     _case(write.RECORD_INDEX_GROWTH, "10", index_added, **_FEW),
     _case(write.RECORD_INDEX_MAX_GROUP_SIZE, "1000", index_added, **_RECORDS, RECORD_INDEX_MIN_GROUPS="1"),
     _case(write.METADATA_COMPACT_AFTER, "1"),
+    Case(read.METADATA_VALIDATE, Face.WRITE, compared, "true", {write.SMALL_FILE_LIMIT.name: "0"}),
 )
 
-WRITE_CASES = (*TABLE_CASES, *ROW_CASES, *FILE_CASES, *INDEX_CASES, *METADATA_CASES)
+_CONSOLE = {services.METRICS_ON.name: "true", services.REPORTER_TYPE.name: "console"}
+_JSON = {**_CONSOLE, services.REPORTER_TYPE.name: "JSON"}
+_PROMETHEUS = {**_CONSOLE, services.REPORTER_TYPE.name: "PROMETHEUS"}
+
+METRICS_CASES = (
+    Case(services.METRICS_ON, Face.WRITE, reported, "true", {services.REPORTER_TYPE.name: "CONSOLE"}),
+    Case(services.REPORTER_TYPE, Face.WRITE, reported, "CONSOLE", {services.METRICS_ON.name: "true"}),
+    Case(services.METADATA_METRICS, Face.WRITE, reported, "false", _CONSOLE),
+    Case(services.JSON_PATH, Face.WRITE, reported, "{folder}/metrics.json", _JSON),
+    Case(services.PROMETHEUS_PORT, Face.WRITE, reported, str(free_port()), _PROMETHEUS),
+)
+
+WRITE_CASES = (*TABLE_CASES, *ROW_CASES, *FILE_CASES, *INDEX_CASES, *METADATA_CASES, *METRICS_CASES)
