@@ -13,15 +13,17 @@ from hudi_hive._version import __version__
 
 if TYPE_CHECKING:
     from hudi_hive.errors import HudiHiveError
+    from hudi_hive.storage import use_storage_options
     from hudi_hive.table_api import HudiTable, IncrementalPuller, Scan
 
-__all__ = ["HudiHiveError", "HudiTable", "IncrementalPuller", "Scan", "__version__"]
+__all__ = ["HudiHiveError", "HudiTable", "IncrementalPuller", "Scan", "__version__", "use_storage_options"]
 
 _HOMES = {
     "HudiTable": "hudi_hive.table_api",
     "IncrementalPuller": "hudi_hive.table_api",
     "Scan": "hudi_hive.table_api",
     "HudiHiveError": "hudi_hive.errors",
+    "use_storage_options": "hudi_hive.storage",
 }
 
 

@@ -24,6 +24,7 @@
     │   ├── BucketNotFoundError         the bucket or container of a path does not exist
     │   ├── StoreAccessDeniedError      the credentials do not have the right to do it
     │   ├── StoreCredentialsError       no credentials, wrong ones, or expired ones
+    │   │   └── MissingSecretError      a secret that did not come with a pickle is nowhere in this process
     │   ├── StoreThrottledError         too many requests, said until the deadline
     │   └── StoreUnreachableError       no answer, or faults of the server, until the deadline
     ├── FormatError
@@ -217,6 +218,10 @@ class StoreAccessDeniedError(StorageError):
 
 class StoreCredentialsError(StorageError):
     """There are no credentials for the store, or it refused them: wrong, expired, signed with another clock."""
+
+
+class MissingSecretError(StoreCredentialsError):
+    """A secret, in whose place pickles have a reference, is nowhere in the process that loaded one."""
 
 
 class StoreThrottledError(StorageError):

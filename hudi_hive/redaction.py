@@ -1,7 +1,7 @@
 """Removes secrets and terminal control characters from texts and options that are shown or logged.
 
-Used by every error (:mod:`hudi_hive.errors`), by reprs, and by what prints options. What works with a secret – a
-client, a pickle that takes a storage to an executor – holds it as it is.
+Used by every error (:mod:`hudi_hive.errors`), by reprs, and by what prints options. What works with a secret holds
+it as it is; pickles have references in place of secrets (:mod:`hudi_hive.secret_references`).
 """
 
 from __future__ import annotations

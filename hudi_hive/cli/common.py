@@ -44,6 +44,8 @@ STORAGE_VARIABLE: Final = "HUDI_HIVE_STORAGE_OPTIONS"
 """Variable of the environment with storage options, a ``name=value`` on each line."""
 
 _FILE: Final = "storage_options_file"
+_OF_FILE, _OF_VARIABLE = "@file", "@env"
+"""How values begin that stand in a file, or in a variable of the environment."""
 
 
 def storage_options(function: F) -> F:
@@ -139,18 +141,37 @@ def unknown_partition(client: MetaClient, path: str) -> PathNotFoundError:
 
 
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
-    """Parse ``k=v`` arguments to a dict.
+    """Parse ``k=v`` arguments to a dict; a value ``@file:PATH`` is a file's text, ``@env:NAME`` that of a variable.
 
     Raises:
-        InvalidOptionError: a word without ``=``.
+        InvalidOptionError: a word without ``=``, or a value that names a file or variable that is not there.
     """
     result: dict[str, str] = {}
     for value in values:
         key, separator, text = value.partition("=")
         if not separator or not key:
             raise InvalidOptionError(f"{option} takes key=value, not {value!r}")
-        result[key.strip()] = text
+        result[key.strip()] = _text_of(text, f"{option} {key.strip()}")
     return result
+
+
+def _text_of(value: str, option: str) -> str:
+    """A value that may say where it is: what stands on a command line is seen by all users of the machine."""
+    import os
+
+    kind, _, place = value.partition(":")
+    if kind == _OF_VARIABLE:
+        if place not in os.environ:
+            raise InvalidOptionError(f"{option}: there is no variable {place!r}", remedy="set it in the environment")
+        return os.environ[place]
+    if kind != _OF_FILE:
+        return value
+    try:
+        with open(place, encoding="utf-8") as stream:
+            return stream.read().removesuffix("\n").removesuffix("\r")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidOptionError(f"{option}: the file cannot be read: {reason}", path=place) from None
 
 
 def write_parquet(open_reader: Callable[[], pa.RecordBatchReader], path: str) -> int:

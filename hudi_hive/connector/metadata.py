@@ -25,6 +25,7 @@ from hudi_hive.plan.core import Filter, PartitionPlanner, plan_scan
 from hudi_hive.plan.model import QueryType
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 
 
@@ -180,7 +181,7 @@ class ConnectorMetadata:
         counters: IoCounters | None = None,
     ) -> None:
         self._metastore = metastore
-        self._storage_options = storage_options
+        self._storage_options = Credentials(storage_options or {})
         self._counters = counters
 
     def schemas(self) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from hudi_hive.options import as_texts, storage, sync
+from hudi_hive.secret_references import SecretFields
 
 _CREDENTIALS = ("access_key", "secret_key", "session_token", "profile", "role_arn", "role_session", "external_id")
 _LIMITS = ("connect_timeout_s", "request_timeout_s", "retry_timeout_s")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlueSettings:
+class GlueSettings(SecretFields):
     """Settings of a client of Glue; credentials that are not here come from the environment, as boto3 finds them.
 
     Args:
@@ -56,6 +57,7 @@ class GlueSettings:
     connect_timeout_s: float = storage.CONNECT_TIMEOUT.default
     request_timeout_s: float = storage.REQUEST_TIMEOUT.default
     retry_timeout_s: float = storage.RETRY_TIMEOUT.default
+    _secret_fields = ("access_key", "secret_key", "session_token", "endpoint")
 
     def completed_by(self, storage_options: Mapping[str, Any] | None) -> Self:
         """The settings with credentials, region and time-outs of a table's store where there are none of its own.

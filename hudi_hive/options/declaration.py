@@ -13,8 +13,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar, overload
 
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, MissingSecretError
 from hudi_hive.options.parsers import Parser
+from hudi_hive.secret_references import is_reference, secret_behind
 
 T = TypeVar("T")
 _D = TypeVar("_D")
@@ -168,9 +169,10 @@ class Option(Generic[T]):
 
         Raises:
             InvalidOptionError: the text does not fit, or two names of the option have different values.
+            MissingSecretError: it came without its secret from another process.
         """
         names = self.present_in(options) if table is None else [n for n in (self.of_table(table),) if n in options]
-        values = [self.parse(options[name], name) for name in names]
+        values = [self.parse(_text_behind(name, options[name]), name) for name in names]
         if any(value != values[0] for value in values):
             raise InvalidOptionError(
                 f"options {' and '.join(names)} mean the same and have different values", remedy="give one of them"
@@ -219,3 +221,15 @@ class Option(Generic[T]):
     def required_field(self) -> Any:  # noqa: ANN401 - as dataclasses.field
         """A dataclass field without a default that the option sets."""
         return field(metadata={"option": self, "stand_ins": ()})
+
+
+def _text_behind(name: str, text: str) -> str:
+    """The text of an option that may come from a pickle, which has references in place of secrets."""
+    if not is_reference(text):
+        return text
+    secret = secret_behind(text)
+    if is_reference(secret):
+        raise MissingSecretError(
+            f"pickles have no secrets, and this process has none for {name}", remedy=f"give {name}"
+        )
+    return str(secret)

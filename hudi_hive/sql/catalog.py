@@ -10,6 +10,7 @@ from hudi_hive.errors import InvalidOptionError, NoSuchObjectError, UnsupportedT
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
+from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class PathCatalog:
             if not name or "." in schema:
                 raise InvalidOptionError(f"{text!r} is no table name", remedy="give name=PATH or schema.name=PATH")
             self._paths[((schema or default_schema).lower(), name.lower())] = path
-        self._storage_options = storage_options
+        self._storage_options = Credentials(storage_options or {})
         self._counters = counters
 
     def schemas(self) -> list[str]:

@@ -24,11 +24,13 @@ from hudi_hive.storage.stores import (
     PathKind,
     PathStatus,
     RangeStream,
+    add_options_origin,
     hadoop_properties,
     is_hadoop_name,
     is_store_name,
     layered,
     split_credential_providers,
+    use_storage_options,
 )
 from hudi_hive.storage.together import run_together
 
@@ -44,6 +46,7 @@ __all__ = [
     "RangeStream",
     "Storage",
     "Stores",
+    "add_options_origin",
     "compile_glob",
     "expand",
     "expand_braces",
@@ -59,4 +62,5 @@ __all__ = [
     "split_paths",
     "try_flock",
     "unlock",
+    "use_storage_options",
 ]

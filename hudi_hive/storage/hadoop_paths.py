@@ -16,7 +16,7 @@ from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
 from hudi_hive.storage.storage import Storage
-from hudi_hive.storage.stores import PathKind, PathStatus
+from hudi_hive.storage.stores import Credentials, PathKind, PathStatus
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
 _GLOB_CHARACTERS = frozenset("*?[{")
@@ -147,7 +147,7 @@ class Stores:
 
     def __init__(self, storage_options: Mapping[str, Any] | None = None, counters: IoCounters | None = None) -> None:
         self.counters = counters if counters is not None else IoCounters()
-        self._options = storage_options
+        self._options = Credentials(storage_options or {})
         self._stores: dict[str, Storage] = {}
 
     def of(self, path: HadoopPath) -> Storage:

@@ -13,6 +13,7 @@ import pyarrow.fs as pafs
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
 from hudi_hive.options import storage as names
 from hudi_hive.redaction import redact, secret_values
+from hudi_hive.secret_references import is_reference
 from hudi_hive.storage.stores import (
     OBJECT_SCHEMES,
     ArrowStore,
@@ -22,6 +23,7 @@ from hudi_hive.storage.stores import (
     layered,
     object_store,
     storage_options,
+    with_secrets,
 )
 
 _NOT_OF_STORES = frozenset(
@@ -58,6 +60,36 @@ def with_user_info(text: str, options: Mapping[str, Any]) -> Credentials:
     return Credentials(keys | dict(options)) if by_fsspec else layered(options, keys)
 
 
+def complete_options(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Storage options with what takes the place of secrets that did not come with a pickle.
+
+    Args:
+        text: path or URI.
+        options: for it, perhaps of a pickle.
+
+    Raises:
+        MissingSecretError: a secret of its store is nowhere.
+    """
+    if not any(is_reference(value) for value in options.values()):
+        return dict(options)
+    scheme = text.partition(":")[0].lower()
+    if _is_by_fsspec(options):
+        return with_secrets(options, scheme, "", text)
+    if _is_local(text):
+        return dict(options)
+    kind, bucket = OBJECT_SCHEMES.get(scheme), ""
+    if kind is not None:
+        container, at, account = _after_authority(without_user_info(text))[0].rpartition("@")
+        bucket = container if at else account
+    return with_secrets(options, kind or scheme, bucket, without_user_info(text))
+
+
+def _is_local(text: str) -> bool:
+    scheme, separator, _ = text.partition(":")
+    is_plain = not separator or "/" in scheme or len(scheme) < 2
+    return is_plain or scheme.lower() in ("file", "local")
+
+
 def _is_by_fsspec(options: Mapping[str, Any]) -> bool:
     return str(options.get(names.USE_FSSPEC.name, "")).lower() == "true"
 
@@ -87,13 +119,14 @@ class ResolvedPath(NamedTuple):
 
 
 def resolve(text: str, options: Mapping[str, Any]) -> ResolvedPath:
-    """Resolve a path or URI to a store and a path in it."""
+    """Resolve a path or URI to a store and a path in it; options that are references are those of other stores."""
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
+    options = {name: value for name, value in options.items() if not is_reference(value)}
     scheme, separator, _ = text.partition(":")
     is_plain = not separator or "/" in scheme or len(scheme) < 2
     by_fsspec = _is_by_fsspec(options)
-    if not by_fsspec and (is_plain or scheme.lower() in ("file", "local")):
+    if not by_fsspec and _is_local(text):
         storage_options(options)  # a mistyped one must not go unnoticed
     if is_plain:
         return ResolvedPath("file:", None, os.path.abspath(text).rstrip("/") or "/", "")
@@ -157,6 +190,8 @@ def _fsspec_store(scheme: str, text: str, options: Mapping[str, Any]) -> Resolve
         raise MissingDependencyError(
             f"scheme {scheme!r} needs fsspec", path=text, remedy="pip install 'hudi_hive[fsspec]'"
         ) from error
+    if OBJECT_SCHEMES.get(scheme) == "s3":
+        text = without_user_info(text)  # its keys are among the options
     try:
         filesystem, root = fsspec.core.url_to_fs(text, **options)
     except (ValueError, ImportError, OSError) as error:

@@ -15,18 +15,18 @@ import pyarrow.fs as pafs
 
 from hudi_hive.errors import PathNotFoundError, StorageError, UnsafePathError
 from hudi_hive.metrics import IoCounters
-from hudi_hive.redaction import redact
 from hudi_hive.storage import local_files
 from hudi_hive.storage.cache import cached_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
-from hudi_hive.storage.resolve import has_user_info, resolve, with_user_info
+from hudi_hive.storage.pickling import OpenedWhenUsed
+from hudi_hive.storage.resolve import complete_options, has_user_info, resolve, with_user_info
 from hudi_hive.storage.small_files import SmallFiles
 from hudi_hive.storage.stores import LISTING_SCHEMA, ArrowStore, FileVersion, PathKind, PathStatus, VersionedStore
 from hudi_hive.storage.together import run_together
 
 
-class Storage:
+class Storage(OpenedWhenUsed):
     """All files below one root, addressed by paths relative to it (``/``-separated, ``""`` is the root).
 
     Args:
@@ -35,9 +35,13 @@ class Storage:
         counters: where calls are counted; a new one if not given.
         filesystem: a ``pyarrow.fs`` file system that has the root, in place of the one that the scheme says.
 
+    A pickle has the root and the options but for the secrets (docs/credentials.md#pickles). If these are missing
+    when it is loaded, they are looked for again when it is used.
+
     Raises:
         StorageError: the scheme cannot be served.
         InvalidOptionError: a storage option that is unknown or does not fit.
+        MissingSecretError: options of a pickle, whose secrets are nowhere in this process.
     """
 
     def __init__(
@@ -50,9 +54,9 @@ class Storage:
     ) -> None:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
-        self.storage_options = with_user_info(text, storage_options or {})
+        self.storage_options = with_user_info(text, complete_options(text, storage_options or {}))
         self._prefix, self._store, self._root, self._account = resolve(text, self.storage_options)
-        self._origin = text if has_user_info(text) else ""
+        self._origin = text if has_user_info(text) and isinstance(self._store, ArrowStore) else ""
         if filesystem is not None:
             self._store = ArrowStore(filesystem)
         self.small_files = SmallFiles()
@@ -109,9 +113,10 @@ class Storage:
 
     def child(self, path: str) -> Storage:
         """A storage rooted at a sub-folder, with the same counters."""
+        root = self.full_path(path)
         child = object.__new__(Storage)
         child.__dict__.update(self.__dict__)
-        child._root = self.full_path(path)
+        child._root = root
         child._origin = f"{self._origin.rstrip('/')}/{path}" if self._origin else ""
         child._links = None if self._links is None else self._links.child(path)
         return child
@@ -146,16 +151,6 @@ class Storage:
     def may_hold(self, path: str, names: Collection[str]) -> bool:
         """Whether a folder outside the root, to which a symbolic link leads, may hold files of some names."""
         return self._links is not None and self._links.may_hold(path, names)
-
-    def __repr__(self) -> str:
-        return f"Storage({redact(self.uri())!r})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        # With the credentials: who has the pickle, an executor, is to read the files.
-        return {"root": self._origin or self.uri(), "storage_options": self.storage_options}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["root"], state["storage_options"])  # type: ignore[misc]
 
     # -- listing -------------------------------------------------------------------------------------------------
 

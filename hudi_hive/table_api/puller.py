@@ -17,7 +17,7 @@ from hudi_hive.errors import CheckpointError, IncrementalRangeError, InvalidOpti
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.plan.core import BatchLimits, CommitOffset, Commits, Filter, is_on_timeline
 from hudi_hive.plan.model import EARLIEST, IncrementalFormat, ReadOptions
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Credentials, Storage
 from hudi_hive.table_api.checkpoint import Checkpoint, CheckpointFile, PendingRange
 from hudi_hive.table_api.scan import Scan
 from hudi_hive.table_api.table import HudiTable
@@ -116,7 +116,7 @@ class IncrementalPuller:
         self._query = query or PullQuery()
         self._policy = self._query.read_options().hollow_policy
         self._path = table
-        self._storage_options = storage_options
+        self._storage_options = Credentials(storage_options or {})
         self._checkpoint = CheckpointFile(checkpoint)
         self._output = None if output is None else Storage(output, storage_options)
 

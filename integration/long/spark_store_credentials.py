@@ -5,7 +5,8 @@
 A proxy in front of the S3 server sees which key signs each request. Checks: origins of credentials (Hadoop's
 configuration, ``enable``, a call, a call against its session, Hadoop's credential providers), encryption with a key of
 the user, mutations of Hive's ACID tables, a Thrift server; then secrets in the event log, on the pages and in the REST
-interface of Spark, on command lines, in logs and errors.
+interface of Spark, on command lines, in logs and errors, in the pickled steps that Spark sends to executors, and in the
+files of broadcast variables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import traceback
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ from integration.support.spark_options import SERVER_SETTINGS, START_SECONDS
 from integration.support.stores.hadoop_aws import s3a_jars
 from integration.support.stores.proxy import Recording, StoreProxy
 from integration.support.stores.s3 import REGION, S3Server
+from integration.support.stores.secret_search import places_of, recorded_steps
 from integration.support.stores.spark_s3 import S3aMetastore, s3a_session
 from tests.support.mutation.acid_definitions import acid_table
 
@@ -110,6 +112,16 @@ def py4j_without_calls() -> Iterator[None]:
         logger.setLevel(logging.DEBUG)
 
 
+def write_options(kind: str) -> dict[str, str]:
+    """Options of writes to a table of a type."""
+    return {
+        "hoodie.table.name": "t",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.table.type": kind,
+    }
+
+
 def use(world: World, bucket: str, call: Mapping[str, str] | None = None, checkpoint: str = "") -> None:
     """Write, read, stream and maintain tables in a bucket.
 
@@ -123,13 +135,7 @@ def use(world: World, bucket: str, call: Mapping[str, str] | None = None, checkp
     stored = call or None
     for kind in TYPES:
         path = f"s3a://{bucket}/{kind}"
-        options = {
-            "hoodie.table.name": "t",
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.precombine.field": "ts",
-            "hoodie.datasource.write.table.type": kind,
-            **call,
-        }
+        options = {**write_options(kind), **call}
         for rows in ([(0, 0, "a"), (1, 0, "a"), (2, 0, "a")], [(1, 1, "b")]):
             frame = spark.createDataFrame(rows, KIND).coalesce(1)
             frame.write.format("hudi").options(**options).mode("append").save(path)
@@ -337,13 +343,7 @@ def thrift(world: World) -> None:
     hudi_spark.enable(spark, storage_options=world.options("thrift"))
     names = {}
     for kind in TYPES:
-        path = f"s3a://thrift/{kind}"
-        options = {
-            "hoodie.table.name": "t",
-            "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.precombine.field": "ts",
-            "hoodie.datasource.write.table.type": kind,
-        }
+        path, options = f"s3a://thrift/{kind}", write_options(kind)
         for rows in ([(0, 0, "a"), (1, 0, "a")], [(1, 1, "b")]):
             spark.createDataFrame(rows, KIND).coalesce(1).write.format("hudi").options(**options).mode("append").save(
                 path
@@ -401,17 +401,30 @@ SECRETS: Final = (*map(secret_of, (*BUCKETS, "session", "errors", "half")), "oth
 _LOG: Final = "logs at DEBUG"
 
 
-def search(texts: Mapping[str, str]) -> list[str]:
-    """Where a secret stands in texts."""
-    places = []
-    for place, text in texts.items():
-        for secret in SECRETS:
-            # py4j's log at DEBUG has the steps that PySpark sends to executors, pickled, with what they work with.
-            coded = base64.b64encode(secret.encode()).decode().rstrip("=")
-            if secret in text or (coded in text and place != _LOG):
-                position = text.find(secret)
-                places.append(f"{secret} in {place}: …{text[max(0, position - 150) : position + 60]}…")
-    return places
+def local_files(world: World) -> None:
+    """Files of Spark's on local disk are there for the search, broadcast variables among them."""
+    folder = Path(str(world.spark.sparkContext._temp_dir)).parent
+    for path in folder.rglob("*"):
+        if path.is_file():
+            world.texts[f"file {path.relative_to(folder)}"] = path.read_bytes().decode("latin-1")
+
+
+def run_checks(world: World, beginnings: Sequence[str]) -> tuple[int, int]:
+    """Run the checks whose names begin so, all of them without any; how many passed, and of how many."""
+    passed, total = 0, 0
+    for name, check in CHECKS.items():
+        if beginnings and not name.startswith(tuple(beginnings)):
+            continue
+        total += 1
+        try:
+            check(world)
+            passed += 1
+            print(f"{name} ok", flush=True)
+        except Exception as error:
+            print(f"{name} FAILED {type(error).__name__}: {error}"[:3000], flush=True)
+            traceback.print_exc(file=sys.stdout)
+            hudi_spark.enable(world.spark, storage_options={})
+    return passed, total
 
 
 def main() -> int:
@@ -419,7 +432,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="checks whose name begins so")
     chosen = parser.parse_args().only
-    passed, total = 0, 0
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     with ExitStack() as stack:
@@ -437,18 +449,10 @@ def main() -> int:
         logging.getLogger().addHandler(handler)
         for name in ("hudi_hive", "py4j", "pyspark"):
             logging.getLogger(name).setLevel(logging.DEBUG)
-        for name, check in CHECKS.items():
-            if chosen and not any(name.startswith(one) for one in chosen):
-                continue
-            total += 1
-            try:
-                check(world)
-                passed += 1
-                print(f"{name} ok", flush=True)
-            except Exception as error:
-                print(f"{name} FAILED {type(error).__name__}: {error}"[:3000], flush=True)
-                traceback.print_exc(file=sys.stdout)
-                hudi_spark.enable(world.spark, storage_options={})
+        with recorded_steps() as steps:
+            passed, total = run_checks(world, [] if chosen is None else chosen)
+            local_files(world)
+            world.texts |= steps
         world.spark.stop()
         handler.flush()
         world.texts[_LOG] = log.getvalue()
@@ -456,9 +460,10 @@ def main() -> int:
             if path.is_file():
                 world.texts[f"event log {path.name}"] = path.read_text(errors="replace")
         total += 1
-        places = search(world.texts)
+        places = places_of(SECRETS, world.texts)
         size = sum(map(len, world.texts.values()))
-        if places or not any(place.startswith("event log") for place in world.texts):
+        kinds = ("event log", "pickle ", "broadcast ", "file ")
+        if places or not all(any(place.startswith(kind) for place in world.texts) for kind in kinds):
             print(f"secrets FAILED in {len(places)} places of {len(world.texts)} texts", *places[:20], sep="\n")
         else:
             passed += 1

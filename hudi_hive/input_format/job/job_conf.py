@@ -9,6 +9,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, Option, OptionSet, as_text, jobs, read
 from hudi_hive.redaction import redact_options
+from hudi_hive.secret_references import SecretOptions
 from hudi_hive.storage import join_paths, split_paths
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ class JobConf(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = ()) -> None:
-        self._values: dict[str, str] = {}
+        self._values = SecretOptions()
         self._put(dict(values))
 
     def _put(self, values: Mapping[str, object]) -> None:
@@ -97,7 +98,7 @@ class JobConf(Mapping[str, str]):
         return copy
 
     def __getitem__(self, key: str) -> str:
-        return self._values[_DEPRECATED.get(key, key)]
+        return str(self._values[_DEPRECATED.get(key, key)])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

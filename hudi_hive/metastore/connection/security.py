@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import metastore
+from hudi_hive.secret_references import SecretFields
 
 if TYPE_CHECKING:
     import ssl
@@ -22,7 +23,7 @@ _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "coo
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(SecretFields):
     """Encrypt connections and check the server's certificate.
 
     Args:
@@ -44,6 +45,9 @@ class Tls:
     key_password: str | None = field(default=None, repr=False)
     check_host: bool = True
     server_name: str | None = None
+    _secret_fields = ("key_password",)
+    __getstate__ = SecretFields.__getstate__
+    __setstate__ = SecretFields.__setstate__
 
     def __post_init__(self) -> None:
         if self.ca_file == "":
@@ -78,7 +82,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Sasl:
+class Sasl(SecretFields):
     """Log in to the metastore.
 
     Args:
@@ -109,6 +113,9 @@ class Sasl:
     ticket_cache: str | None = None
     token_file: str | None = None
     token_signature: str | None = None
+    _secret_fields = ("password",)
+    __getstate__ = SecretFields.__getstate__
+    __setstate__ = SecretFields.__setstate__
 
     def __post_init__(self) -> None:
         if self.mechanism not in MECHANISMS:

@@ -15,6 +15,7 @@ from typing import Final
 
 from hudi_hive.errors import MetastoreSecurityError
 from hudi_hive.metastore.connection.security import DIGEST, Sasl
+from hudi_hive.secret_references import SecretFields
 
 TOKEN_KIND: Final = "HIVE_DELEGATION_TOKEN"
 """Kind of the tokens of metastores and of HiveServer2."""
@@ -31,7 +32,7 @@ class _BrokenError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class DelegationToken:
+class DelegationToken(SecretFields):
     """A token that stands for its owner until it expires or is cancelled.
 
     Args:
@@ -45,6 +46,9 @@ class DelegationToken:
     password: bytes = field(repr=False)
     kind: str = TOKEN_KIND
     service: str = ""
+    _secret_fields = ("password",)
+    __getstate__ = SecretFields.__getstate__
+    __setstate__ = SecretFields.__setstate__
 
     @classmethod
     def from_text(cls, text: str) -> DelegationToken:

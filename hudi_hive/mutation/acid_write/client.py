@@ -15,6 +15,7 @@ from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.mutation.acid_table import AcidTable
 from hudi_hive.mutation.acid_write.transaction import Transaction
 from hudi_hive.mutation.core import LockSettings, TransactionState
+from hudi_hive.storage import Credentials
 
 
 class MutatorClient:
@@ -60,7 +61,7 @@ class MutatorClient:
         self._client = TransactionClient(first, user=user)
         self._beats = TransactionClient(beats, user=user)
         self._locks = locks or LockSettings()
-        self._storage_options = dict(storage_options or {})
+        self._storage_options = Credentials(storage_options or {})
         self._requested_tables: dict[tuple[str, str], tuple[bool, bool]] = {}
         self._tables: tuple[AcidTable, ...] | None = None
         self._transaction: Transaction | None = None

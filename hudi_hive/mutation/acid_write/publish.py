@@ -16,7 +16,7 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.mutation.acid_table import STAGING, VERSION, VERSION_FILE, AcidTable, partition_path, staging_folder
 from hudi_hive.mutation.acid_write.disjoint import check_disjoint
 from hudi_hive.mutation.acid_write.manifest import BucketFiles
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Credentials, Storage
 
 _THREADS: Final = 8
 
@@ -41,7 +41,7 @@ class Publisher:
 
     def __init__(self, table: AcidTable, storage_options: Mapping[str, Any] | None = None) -> None:
         self._table = table
-        self._options = storage_options
+        self._options = Credentials(storage_options or {})
         self._storage = Storage(table.location, storage_options)
         self._placed: list[_Move] = []
 

@@ -45,6 +45,7 @@ from hudi_hive.mutation.core import (
     TransactionHeartbeat,
     TransactionState,
 )
+from hudi_hive.storage import Credentials
 
 __all__ = ["Transaction", "TransactionState"]
 
@@ -77,7 +78,7 @@ class Transaction(TransactionBase):
         self._client = client
         self._beats = beats
         self._locks = locks
-        self._storage_options = dict(storage_options or {})
+        self._storage_options = Credentials(storage_options or {})
         self._tables = {table.qualified_name: table for table in tables}
         self._id = 0
         self._heartbeat: TransactionHeartbeat | None = None

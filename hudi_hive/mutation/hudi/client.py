@@ -14,6 +14,7 @@ from hudi_hive.mutation.core import TransactionState
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
+from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination import TaskExecutor, table_lock
 from hudi_hive.write.mutation import MutationWriter
@@ -64,7 +65,7 @@ class HudiMutatorClient:
             )
         self._path = path
         self._options = write_options
-        self._storage_options = storage_options
+        self._storage_options = Credentials(storage_options or {})
         self._extra = extra
         self._executor = executor
         self._on_commit = on_commit

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
 from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error, serialize_error
+from hudi_hive.read.remote.shipped_step import MaskedSecrets, ShippedStep, mask_secrets
 
 __all__ = [
+    "MaskedSecrets",
     "MetadataRows",
     "PlanRows",
+    "ShippedStep",
     "SliceRows",
     "deserialize_error",
+    "mask_secrets",
     "serialize_error",
 ]

@@ -23,7 +23,13 @@ from hudi_hive.spark.bridge.jvm import (
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
-from hudi_hive.spark.bridge.store_options import reader_settings, set_session_options, store_options
+from hudi_hive.spark.bridge.shipping import map_in_arrow, ship
+from hudi_hive.spark.bridge.store_options import (
+    reader_settings,
+    set_session_options,
+    store_options,
+    use_session_options_in_pickles,
+)
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.bridge.worker import freeze_imports
 
@@ -45,6 +51,7 @@ __all__ = [
     "hide_secrets",
     "in_microseconds",
     "java_source",
+    "map_in_arrow",
     "option",
     "packed",
     "packed_files",
@@ -53,10 +60,12 @@ __all__ = [
     "repartition_by_number",
     "scala_items",
     "set_session_options",
+    "ship",
     "store_options",
     "strictly",
     "to_arrow_schema",
     "to_java",
     "unlogged",
+    "use_session_options_in_pickles",
     "watch",
 ]

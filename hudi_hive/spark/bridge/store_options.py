@@ -1,6 +1,6 @@
 """Storage options of Spark sessions: those of a call, of ``enable`` and of Hadoop's configuration, in this order.
 
-They reach tasks inside the pickled steps, as they are; what prints them leaves their secrets out.
+They reach tasks inside the pickled steps, their secrets beside these (:mod:`hudi_hive.spark.bridge.shipping`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hudi_hive.errors import StoreCredentialsError
 from hudi_hive.spark.bridge.jvm import Jvm
 from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.bridge.secrets import unlogged
-from hudi_hive.storage import Credentials, hadoop_properties, layered, split_credential_providers
+from hudi_hive.storage import Credentials, add_options_origin, hadoop_properties, layered, split_credential_providers
 
 _LOCAL: Final = ("", "file", "local")
 _SEPARATOR: Final = "\x01"
@@ -59,6 +59,15 @@ def store_options(session: JavaValue, location: str | None, options: Mapping[str
     settings = context._jsc.hadoopConfiguration() if session is None else session.sessionState().newHadoopConf()
     own = (_with_secrets(context, settings, layer or {}) for layer in (options, of_context))
     return layered(*own, _of_hadoop(context, settings))
+
+
+def use_session_options_in_pickles() -> None:
+    """Let the options of this process's Spark context take the place of secrets that did not come with a pickle."""
+    add_options_origin("spark", _of_active_context)
+
+
+def _of_active_context() -> Credentials:
+    return Credentials() if SparkContext._active_spark_context is None else store_options(None, None)
 
 
 def reader_settings(location: str, options: Mapping[str, Any]) -> dict[str, str]:

@@ -25,9 +25,9 @@ from hudi_hive.metastore.connection import SECURITY, secured_uris
 from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, PartitionState
 from hudi_hive.predicate import Dnf, RowFilter
-from hudi_hive.spark.bridge import from_arrow_schema, store_options
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, store_options
 from hudi_hive.spark.write import Batches, step
-from hudi_hive.storage import layered
+from hudi_hive.storage import Credentials, layered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,9 +128,9 @@ def rows_of(
         row_filter,
         with_row_id,
         key_values,
-        dict(storage_options or {}),
+        Credentials(storage_options or {}),
     )
-    return _numbers(spark, len(units)).mapInArrow(read, from_arrow_schema(schema))
+    return map_in_arrow(_numbers(spark, len(units)), read, from_arrow_schema(schema))
 
 
 def _numbers(spark: SparkSession, count: int) -> DataFrame:

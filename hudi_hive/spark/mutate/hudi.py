@@ -23,7 +23,13 @@ from hudi_hive.mutation.acid_write import MergeClauses, WhenMatched, WhenNotMatc
 from hudi_hive.mutation.core import operation_numbers
 from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.predicate import Dnf, RowFilter
-from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, store_options, to_arrow_schema
+from hudi_hive.spark.bridge import (
+    from_arrow_schema,
+    map_in_arrow,
+    repartition_by_number,
+    store_options,
+    to_arrow_schema,
+)
 from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
 from hudi_hive.spark.session import load
 from hudi_hive.spark.write import (
@@ -145,7 +151,7 @@ def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> Data
     rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
     given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
     read = ReadRecords(table.encode(), to_arrow_schema(given.schema))
-    return given.mapInArrow(read, from_arrow_schema(_nullable(RecordStager(table).schema)))
+    return map_in_arrow(given, read, from_arrow_schema(_nullable(RecordStager(table).schema)))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -231,7 +237,7 @@ def _merged(
     """
     changes_schema = rules.changes_schema(frame.columns)
     read = ReadHudiChanges(rules, to_arrow_schema(frame.schema), changes_schema.append(pa.field(REMOVING, pa.bool_())))
-    changes = persist(frame.mapInArrow(read, from_arrow_schema(read.output)))
+    changes = persist(map_in_arrow(frame, read, from_arrow_schema(read.output)))
     rows_schema = rules.matched_schema(changes_schema)
     keys = rules.keys
     # Names of its own for each side, as both have the key.
@@ -251,7 +257,7 @@ def _merged(
     same = [seen[f"row_{rows_schema.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
     joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
     pairs = MergeHudiPairs(rules, changes_schema, rows_schema)
-    return joined.mapInArrow(pairs, from_arrow_schema(_nullable(RecordStager(rules.table).schema)))
+    return map_in_arrow(joined, pairs, from_arrow_schema(_nullable(RecordStager(rules.table).schema)))
 
 
 @dataclass(frozen=True)

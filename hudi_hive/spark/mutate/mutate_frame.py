@@ -32,7 +32,7 @@ from hudi_hive.mutation.acid_write import (
     key_tests,
 )
 from hudi_hive.mutation.core import TransactionState
-from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number
 from hudi_hive.spark.mutate.acid_read import metastore_of, rows_of, table_name
 from hudi_hive.spark.mutate.settings import Distribution, MutationFields, MutationSettings
 from hudi_hive.spark.mutate.tasks import (
@@ -261,7 +261,7 @@ def _mutated(
     rest = [plain[quoted(column)] for column in plain.columns if column != chosen[0]]
     records = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
     step = PlaceRecords(distribution.placement(table), changes)
-    return _written(records.mapInArrow(step, from_arrow_schema(placed_schema(table))), table, distribution)
+    return _written(map_in_arrow(records, step, from_arrow_schema(placed_schema(table))), table, distribution)
 
 
 def _written(placed: DataFrame, table: AcidTable, distribution: Distribution) -> list[MutationManifest]:
@@ -272,7 +272,7 @@ def _written(placed: DataFrame, table: AcidTable, distribution: Distribution) ->
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
     step = WriteGroups(table.encode(), distribution.storage_options)
     with all_tasks_ended(placed.sparkSession.sparkContext), task_errors():
-        encoded = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
+        encoded = map_in_arrow(ordered, step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
     return [MutationManifest.decode(text) for text in encoded.column(0).to_pylist()]
 
 
@@ -288,11 +288,11 @@ def _merged(
     changes_schema = rules.changes_schema(frame.columns)
     step = ReadChanges(rules, changes_schema.append(pa.field(REMOVING, pa.bool_())))
     with persisted_frames() as persist, task_errors():
-        changes = persist(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
+        changes = persist(map_in_arrow(_zoneless(frame), step, from_arrow_schema(step.output)))
         values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
         pairs, rows_schema = _pairs(changes, reader, rules, changes_schema, values, distribution)
         merge = MergePairs(rules, distribution.placement(table), changes_schema, rows_schema, values)
-        return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, distribution)
+        return _written(map_in_arrow(pairs, merge, from_arrow_schema(placed_schema(table))), table, distribution)
 
 
 def _pairs(

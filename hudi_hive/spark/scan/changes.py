@@ -19,7 +19,7 @@ from hudi_hive.metadata.reader import data_table_path, row_partitions, row_schem
 from hudi_hive.plan import Query, ScanPlan
 from hudi_hive.read.remote import MetadataRows, PlanRows
 from hudi_hive.read.scan import check_records_query
-from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, watch
+from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, map_in_arrow, watch
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.table import MetaClient
 
@@ -90,7 +90,7 @@ def _made(session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns
     context = SparkContext._active_spark_context
     assert context is not None
     frame = DataFrame(requests, SparkSession(context, session))
-    return frame.mapInArrow(rows, columns)._jdf.queryExecution().analyzed()
+    return map_in_arrow(frame, rows, columns)._jdf.queryExecution().analyzed()
 
 
 def _without_listing(plan: ScanPlan) -> ScanPlan:

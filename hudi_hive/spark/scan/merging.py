@@ -26,7 +26,7 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.remote import SliceRows
-from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, relations, scala_items, to_java
+from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, map_in_arrow, relations, scala_items, to_java
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
@@ -199,7 +199,7 @@ class MergeFileIndex(HudiFileIndex):
         context = SparkContext._active_spark_context
         assert context is not None
         python = DataFrame(frame, SparkSession(context, self.session))
-        return python.mapInArrow(rows, columns)._jdf.queryExecution().analyzed()
+        return map_in_arrow(python, rows, columns)._jdf.queryExecution().analyzed()
 
     def _requests(self, plan: ScanPlan, partition_fields: list[StructField], tasks: int) -> JavaValue:
         """The numbers of the slices with their partition values, typed by Spark, as a frame of so many tasks."""

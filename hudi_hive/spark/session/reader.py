@@ -15,12 +15,21 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import REDACTED_NAMES, REDACTION, JavaValue, Jvm, hide_secrets, set_session_options
+from hudi_hive.spark.bridge import (
+    REDACTED_NAMES,
+    REDACTION,
+    JavaValue,
+    Jvm,
+    hide_secrets,
+    set_session_options,
+    use_session_options_in_pickles,
+)
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
 from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
 from hudi_hive.spark.session.functions import inject_functions
 from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install
 from hudi_hive.spark.source import install_source
+from hudi_hive.storage import Credentials
 
 _lock = threading.Lock()
 _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
@@ -50,6 +59,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     hide_secrets(spark.sparkContext, session)
     if storage_options is not None:
         set_session_options(spark.sparkContext, storage_options)
+    use_session_options_in_pickles()
     extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
     with _lock:
         install(SessionHook(environment, session))
@@ -131,7 +141,7 @@ def load(
     """
     environment, session = _environment(spark), _java_session(spark)
     if storage_options is not None:
-        environment = replace(environment, storage_options=dict(storage_options))
+        environment = replace(environment, storage_options=Credentials(storage_options))
     query = Query.of(query_type, as_of=as_of, begin=begin, end=end, options=options)
     return _frame(spark, relation_plan(environment, session, location_of(path), query))
 

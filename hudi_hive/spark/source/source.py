@@ -39,7 +39,7 @@ from hudi_hive.spark.scan import (
     scanned,
     table_snapshot,
 )
-from hudi_hive.storage import is_store_name
+from hudi_hive.storage import Credentials, is_store_name
 from hudi_hive.write.coordination import log_failure
 
 RULE = "hudi_hive.CommitRule"
@@ -143,7 +143,7 @@ def _with_stores(
         for name, text in parameters.items()
         if name not in of_stores or (writes and name.startswith(HOODIE_PREFIX))
     }
-    return replace(environment, storage_options=of_stores), others
+    return replace(environment, storage_options=Credentials(of_stores)), others
 
 
 _MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}

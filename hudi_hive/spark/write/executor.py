@@ -15,6 +15,8 @@ from pyspark.errors import PySparkException
 from hudi_hive.errors import HudiHiveError, SparkError, WriteError
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.read.remote import deserialize_error, serialize_error
+from hudi_hive.secret_references import collected_secrets
+from hudi_hive.spark.bridge import ship
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -43,8 +45,10 @@ class SparkExecutor:
             return [function(task) for task in tasks]
         try:
             with task_errors(), all_tasks_ended(self._context):
-                spread = self._context.parallelize(list(tasks), len(tasks))
-                results: list[_R] = spread.map(_with_serialized_errors(function)).collect()
+                with collected_secrets() as secrets:
+                    spread = self._context.parallelize(list(tasks), len(tasks))
+                step = ship(self._context, _with_serialized_errors(function), secrets)
+                results: list[_R] = spread.map(step).collect()
         except (PySparkException, Py4JJavaError) as error:
             # Services undo what they began when an error of this package comes, and tell it as such.
             raise SparkError(f"tasks failed on Spark: {str(error).strip().splitlines()[0]}") from error

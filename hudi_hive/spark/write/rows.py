@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import from_arrow_schema, to_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, to_arrow_schema
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
@@ -75,11 +75,11 @@ class IncomingRows:
         step = PrepareRows(config, generator, self.schema, self._incoming, self.columns, instant, combines)
         kind = from_arrow_schema(self.columns)
         if not combines:
-            return self._frame.mapInArrow(step, kind)
-        prepared = self._frame.mapInArrow(step, StructType([*kind.fields]).add(ORDER, "long"))
+            return map_in_arrow(self._frame, step, kind)
+        prepared = map_in_arrow(self._frame, step, StructType([*kind.fields]).add(ORDER, "long"))
         together = prepared.repartition(default_tasks(self._frame), RECORD_KEY)
         is_global = IndexOptions.of(config.index, self._client.config).is_global
-        return together.mapInArrow(CombineRows(self.spec, self.columns, self.schema, is_global), kind)
+        return map_in_arrow(together, CombineRows(self.spec, self.columns, self.schema, is_global), kind)
 
     def named_files(self) -> pa.Table | None:
         """Files that the rows name as those of their records; None where none count."""
@@ -113,7 +113,7 @@ class IncomingKeys:
 
     def prepared(self) -> DataFrame:
         """Key and partition path of each record, once; the path is null where the rows do not hold it."""
-        keys = self._frame.mapInArrow(self._step, from_arrow_schema(RECORD_KEY_SCHEMA))
+        keys = map_in_arrow(self._frame, self._step, from_arrow_schema(RECORD_KEY_SCHEMA))
         return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
 
     def named_files(self) -> pa.Table | None:
@@ -163,7 +163,7 @@ def default_tasks(frame: DataFrame) -> int:
 def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
     """Write statuses of a step that writes files, when none of its tasks runs any more."""
     with all_tasks_ended(frame.sparkSession.sparkContext), task_errors():
-        statuses = frame.mapInArrow(step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
+        statuses = map_in_arrow(frame, step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
     return statuses.cast(WRITE_STATUS_SCHEMA).combine_chunks()
 
 

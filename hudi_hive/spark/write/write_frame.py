@@ -22,7 +22,7 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_TABLE_NAME
-from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, store_options
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, store_options
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.rows import (
     TASKS_PER_CORE,
@@ -280,10 +280,10 @@ class SparkWriter(Writer[DataFrame]):
         if not plan.tasks:
             return None
         keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
-        routed = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
+        routed = map_in_arrow(keys, RouteKeys(plan), with_integer(keys.schema, TASK))
         tasks = min(len(plan.tasks), _parallelism(prepared))
         routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
-        hits = routed.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
+        hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
         hit = sql.struct("partition", "file_id")
         by = ["key"] if index.is_global else ["key", "partition"]
         return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
@@ -319,7 +319,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _to_groups(self, tagged: DataFrame, to: Destinations, context: WriteContext, columns: pa.Schema) -> pa.Table:
         """Lines to the files of their groups; the statuses of these."""
-        placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
+        placed = map_in_arrow(tagged, PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
         tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
         spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
         return statuses_of(spread, WriteFileGroups(context, columns, to.handles))
@@ -366,7 +366,7 @@ def _tagged(
         if not index.is_global:
             same = same & (prepared[PARTITION_PATH] == hits["partition"])
         joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
-    return joined.mapInArrow(step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+    return map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
 
 
 __all__ = ["MODES", "SparkWriter", "write"]

@@ -13,6 +13,7 @@ from hudi_hive.storage.stores.base import (
     VersionedStore,
 )
 from hudi_hive.storage.stores.connect import OBJECT_SCHEMES, hdfs_store, object_store
+from hudi_hive.storage.stores.missing_secrets import add_options_origin, use_storage_options, with_secrets
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, join_neighbours
 from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 from hudi_hive.storage.stores.settings import (
@@ -42,6 +43,7 @@ __all__ = [
     "RetryPolicy",
     "TransientFault",
     "VersionedStore",
+    "add_options_origin",
     "hadoop_properties",
     "hdfs_store",
     "is_hadoop_name",
@@ -51,4 +53,6 @@ __all__ = [
     "object_store",
     "split_credential_providers",
     "storage_options",
+    "use_storage_options",
+    "with_secrets",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import Any, Final
 
 from hudi_hive.errors import MissingDependencyError, StoreCredentialsError
@@ -83,6 +85,18 @@ def aws_credentials(options: Mapping[str, str], region: str | None) -> AwsCreden
     if role is not None:
         credentials = _of_role(role, session, credentials, region, options)
     return AwsCredentials(credentials, region)
+
+
+def has_profile() -> bool:
+    """Whether boto3 is to be asked: no keys in the environment, and a profile, a file of profiles or a web identity."""
+    if os.environ.get("AWS_ACCESS_KEY_ID"):
+        return False
+    if os.environ.get("AWS_PROFILE"):
+        return True
+    if os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
+        return find_spec("botocore") is not None  # without it obstore asks by itself
+    names = (("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"), ("AWS_CONFIG_FILE", "~/.aws/config"))
+    return any(os.path.isfile(os.path.expanduser(os.environ.get(variable, path))) for variable, path in names)
 
 
 def _of_role(role: str, session: Any, source: Any, region: str | None, options: Mapping[str, str]) -> Any:  # noqa: ANN401

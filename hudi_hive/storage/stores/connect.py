@@ -10,14 +10,13 @@ import os
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from hudi_hive.errors import InvalidOptionError, StorageError
 from hudi_hive.options import as_texts, storage
 from hudi_hive.redaction import redact, secret_values
-from hudi_hive.storage.stores.aws_credentials import aws_credentials
+from hudi_hive.storage.stores.aws_credentials import aws_credentials, has_profile
 from hudi_hive.storage.stores.base import forked
 from hudi_hive.storage.stores.settings import (
     AZURE,
@@ -187,7 +186,7 @@ def _s3(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str 
         raise InvalidOptionError("anonymous is given beside keys, a profile or a role", remedy="leave out one of them")
     if storage.ANONYMOUS.of(options):
         config["skip_signature"] = True
-    elif role is not None or profile is not None or (key is None and _has_profile()):
+    elif role is not None or profile is not None or (key is None and has_profile()):
         if (provider := aws_credentials(options, region)) is not None:
             config |= {"credential_provider": provider, "region": provider.region}
     elif key is not None:
@@ -218,18 +217,6 @@ def _encryption(options: Mapping[str, str]) -> dict[str, Any]:
     if not fits:
         raise InvalidOptionError(f"{name} is not a key of SSE-C", remedy="give 32 bytes as base64")
     return {"server_side_encryption": "sse-c", "sse_customer_key_base64": key}
-
-
-def _has_profile() -> bool:
-    """Whether boto3 is to be asked: no keys in the environment, and a profile, a file of profiles or a web identity."""
-    if os.environ.get("AWS_ACCESS_KEY_ID"):
-        return False
-    if os.environ.get("AWS_PROFILE"):
-        return True
-    if os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"):
-        return find_spec("botocore") is not None  # without it obstore asks by itself
-    names = (("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"), ("AWS_CONFIG_FILE", "~/.aws/config"))
-    return any(os.path.isfile(os.path.expanduser(os.environ.get(variable, path))) for variable, path in names)
 
 
 def _gcs(options: Mapping[str, str], _account: str) -> tuple[dict[str, Any], str | None]:

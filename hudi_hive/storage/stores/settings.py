@@ -14,7 +14,7 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, OptionSet, as_texts, storage
-from hudi_hive.redaction import redact_options
+from hudi_hive.secret_references import SecretOptions
 from hudi_hive.storage.stores import s3a
 
 S3, GCS, AZURE = "s3", "gs", "abfs"
@@ -58,13 +58,32 @@ _DFS, _BLOB = ".dfs.core.windows.net", ".blob.core.windows.net"
 _TENANT: Final = re.compile(r"https?://[^/]+/([^/]+)/oauth2/")
 
 
-class Credentials(dict[str, Any]):
-    """Storage options, printed without their secrets."""
+_LOGIN: Final = re.compile(
+    r"auth|pass|login|cred|secret|token|cookie|certificate|private|pkey|kerb|ticket|jwt|sign|\bpin\b|\bkey\b",
+    re.IGNORECASE,
+)
+"""What stands in names of arguments by which libraries log in."""
 
-    def __repr__(self) -> str:
-        return repr(redact_options(self))
 
-    __str__ = __repr__
+class Credentials(SecretOptions):
+    """Storage options, printed and pickled without their secrets (:mod:`hudi_hive.secret_references`)."""
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether pickles have a reference in place of an option.
+
+        The id of a key that the store holds is none; of fsspec's arguments all are that sound like a login.
+        """
+        about = about_of(name)
+        if about == storage.ENCRYPTION_KEY.name and self._has_kms():
+            return False
+        if about in _NAMES or name.startswith((*HADOOP_PREFIXES, HOODIE_PREFIX)):
+            return super().is_hidden(name)
+        is_login = _LOGIN.search(name) is not None and not isinstance(self[name], bool | None)
+        return is_login or super().is_hidden(name)
+
+    def _has_kms(self) -> bool:
+        kinds = {str(value).upper() for name, value in self.items() if about_of(name) == storage.ENCRYPTION.name}
+        return any(kind.endswith("KMS") or "KMS:" in kind for kind in kinds) and "SSE-C" not in kinds
 
 
 def is_hadoop_name(name: str) -> bool:
@@ -75,6 +94,11 @@ def is_hadoop_name(name: str) -> bool:
 def is_store_name(name: str) -> bool:
     """Whether an option, in small letters or not, is about stores and has the name that Hadoop or Hudi has for it."""
     return name.startswith(_STORES) and (is_hadoop_name(name) or name in _NAMES)
+
+
+def is_storage_option(name: str) -> bool:
+    """Whether an option is one of those that are declared for stores, by any of its names and of S3A's."""
+    return about_of(name) in _NAMES
 
 
 # -- layers ------------------------------------------------------------------------------------------------------------
@@ -94,7 +118,7 @@ def layered(*layers: Mapping[str, Any] | None) -> Credentials:
     merged, settled = Credentials(), set[str]()
     for layer in layers:
         options = {name: value for name, value in (layer or {}).items() if value is not None}
-        subjects = {name: frozenset(_subjects(name)) for name in options}
+        subjects = {name: frozenset(subjects_of(name)) for name in options}
         for name, value in options.items():
             general = {subject.partition(":")[0] for subject in subjects[name]}
             if settled & (general | subjects[name]):
@@ -109,16 +133,18 @@ def layered(*layers: Mapping[str, Any] | None) -> Credentials:
     return merged
 
 
-def _subjects(name: str) -> Iterator[str]:
+def subjects_of(name: str) -> Iterator[str]:
     """What an option is about; of one bucket only with the bucket's name behind a colon."""
     match = s3a.NAME.fullmatch(name)
-    if match is not None:
-        about, bucket = s3a.KEYS[match[2]].name, match[1]
-    else:
-        option = _NAMES.get(name)
-        about, bucket = name if option is None else option.name, None
-    for subject in _together(about):
+    bucket = None if match is None else match[1]
+    for subject in _together(about_of(name)):
         yield f"{subject}:{bucket}" if bucket else subject
+
+
+def about_of(name: str) -> str:
+    """Name of the storage option that an option is or is about; its own name for others."""
+    match = s3a.NAME.fullmatch(name)
+    return _own_name(name) if match is None else s3a.KEYS[match[2]].name
 
 
 def split_credential_providers(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -215,7 +241,7 @@ def _together(about: str) -> frozenset[str]:
 
 
 def _spoken(own: Iterable[str]) -> frozenset[str]:
-    return frozenset(subject for name in own for subject in _subjects(name))
+    return frozenset(subject for name in own for subject in subjects_of(name))
 
 
 def _without(own: Mapping[str, str], subjects: Collection[str]) -> dict[str, str]:
@@ -305,7 +331,7 @@ def hadoop_properties(options: Mapping[str, Any], location: str = "") -> dict[st
         match = s3a.NAME.fullmatch(name)
         if match is None or match[1]:
             properties[name] = text
-        elif spoken.isdisjoint(_subjects(name)) and (own_name := f"{beginning}{match[2]}") not in of_hadoop:
+        elif spoken.isdisjoint(subjects_of(name)) and (own_name := f"{beginning}{match[2]}") not in of_hadoop:
             properties[own_name] = text
     if bucket:
         properties = s3a.with_provider(properties, beginning)

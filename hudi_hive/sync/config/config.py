@@ -17,6 +17,8 @@ from hudi_hive.options import sync as options
 from hudi_hive.options import table as table_options
 from hudi_hive.options import write as write_options
 from hudi_hive.redaction import redact
+from hudi_hive.secret_references import SecretFields
+from hudi_hive.storage import Credentials
 from hudi_hive.sync.config.buckets import parse_bucket_spec
 from hudi_hive.sync.config.extractors import NON_PARTITIONED, find_extractor, infer_extractor
 from hudi_hive.sync.config.options import option_values
@@ -24,7 +26,7 @@ from hudi_hive.table.properties import TableConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class HiveSyncConfig:
+class HiveSyncConfig(SecretFields):
     """The configuration of a sync; fields that are None are taken from the table's ``hoodie.properties``.
 
     Args:
@@ -127,7 +129,11 @@ class HiveSyncConfig:
         shown = {name: getattr(self, name) for name in names}
         return f"HiveSyncConfig({', '.join(f'{name}={redact(repr(value))}' for name, value in shown.items())})"
 
+    _secret_fields = ("base_path", "metastore_uris", "jdbc_url", "username", "password")
+
     def __post_init__(self) -> None:
+        if self.storage_options is not None:
+            self._set("storage_options", Credentials(self.storage_options))
         self._normalise()
         self._check_words()
         for name in ("batch_size", "schema_string_length"):

@@ -14,6 +14,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_RECORD_MERGE_PROPERTY_PREFIX
 from hudi_hive.options import Face, Option, OptionSet, as_texts, fill, locks, metastore, services, storage, sync, write
 from hudi_hive.options import table as table_options
+from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
 from hudi_hive.write.options.settings import (
     ArchiveSettings,
@@ -193,7 +194,7 @@ def _commit_metadata(texts: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def _of_sync(texts: Mapping[str, str]) -> dict[str, str]:
     """Options of the sync behind the write; options of the table, which it may also take, are the write's own."""
-    return {name: text for name, text in texts.items() if name in _SYNC_NAMES}
+    return SecretOptions({name: text for name, text in texts.items() if name in _SYNC_NAMES})
 
 
 _OF_AWS: Final = tuple(option for option in storage.STORAGE_OPTIONS if Face.SYNC in option.faces)
@@ -210,7 +211,7 @@ def _under_all_names(
     texts: Mapping[str, str], clean: CleanSettings, concurrency: ConcurrencySettings
 ) -> dict[str, str]:
     """The options for those who read them by one name, whichever they were given by."""
-    options = dict(texts)
+    options = SecretOptions(texts)
     for name, text in texts.items():
         option = WRITE_OPTIONS.get(name)
         if option is not None and name not in _SYNC_NAMES:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,7 +15,8 @@ from pyspark.sql import SparkSession
 from hudi_hive import HudiTable
 from hudi_hive.spark import clean, compact, enable, explain, mutate
 from integration.support.stores.hadoop_aws import s3a_class_path
-from integration.support.stores.s3 import SECRET_KEY, S3Server
+from integration.support.stores.s3 import ACCESS_KEY, SECRET_KEY, S3Server
+from integration.support.stores.secret_search import places_of, recorded_steps
 
 pytestmark = pytest.mark.jvm
 
@@ -58,6 +64,33 @@ def test_all_of_spark_takes_the_options_of_the_session(of_session: SparkSession,
     table = HudiTable.open(path, s3.options()).scan().to_arrow().select(["id", "v"]).sort_by("id")
     assert table.to_pylist() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
     assert s3.files(f"{path}-point")
+
+
+def test_steps_are_pickled_without_secrets_which_come_beside_them(
+    of_session: SparkSession, s3: S3Server, tmp_path: Path
+) -> None:
+    """All that Spark is called with, and all that broadcast variables are made of, is searched."""
+    path, secret = s3.folder("s3a"), f"{SECRET_KEY}-of-steps"  # moto takes any
+    enable(of_session, storage_options={**s3.options(), "secret_key": secret})
+    rows = of_session.createDataFrame([(1, 1, "a"), (2, 1, "b")], KIND).repartition(2)
+    with recorded_steps() as sent:
+        for _ in range(2):
+            rows.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+        frame = of_session.read.format("hudi").load(path).select("id", "v")
+        assert "merged in Arrow" in explain(frame)
+        assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
+    assert len(sent) > 5 and "endpoint" in "".join(sent.values())
+    assert any(place.startswith("broadcast") for place in sent)
+    assert not places_of([SECRET_KEY, ACCESS_KEY], sent)
+
+    # A pickle of another process: what this session says takes the place of what is missing.
+    file = tmp_path / "table"
+    script = "import json, pickle, sys; from hudi_hive import HudiTable; path, options, file = json.load(sys.stdin);"
+    script += "open(file, 'wb').write(pickle.dumps(HudiTable.open(path, options)))"
+    arguments = json.dumps([path, s3.options(), str(file)])
+    subprocess.run([sys.executable, "-c", script], input=arguments, text=True, check=True)
+    assert SECRET_KEY.encode() not in file.read_bytes()
+    assert pickle.loads(file.read_bytes()).scan().to_arrow().num_rows == 2
 
 
 def test_options_of_a_session_leave_hadoop_s_alone_and_are_gone_with_the_next_ones(

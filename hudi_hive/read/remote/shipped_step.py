@@ -1,0 +1,78 @@
+"""A step as executors get it: a pickle without secrets, which come beside it in a variable of the engine.
+
+The variable is masked by random bytes that stand in the step: neither of the two tells anything of the secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from hudi_hive.secret_references import add_secrets
+
+
+class SharedVariable(Protocol):
+    """The interface of a value that an engine brings to its executors, beside what it runs there."""
+
+    @property
+    def value(self) -> bytes:
+        """The value."""
+
+
+class MaskedSecrets(NamedTuple):
+    """Secrets for executors.
+
+    Attributes:
+        mask: random bytes, which go with the step.
+        variable: the secrets under the mask.
+    """
+
+    mask: bytes
+    variable: SharedVariable
+
+
+class ShippedStep:
+    """A function of one argument as executors get it.
+
+    Args:
+        pickled: the function, with references in place of secrets.
+        secrets: those behind the references in it, and in what it works on; None if there are none.
+        name: of the function, for the engine's plans.
+    """
+
+    def __init__(self, pickled: bytes, secrets: MaskedSecrets | None, name: str) -> None:
+        self._pickled = pickled
+        self._secrets = secrets
+        self.__name__ = name
+        self._function: Callable[[Any], Any] | None = None
+
+    def __call__(self, work: Any) -> Any:  # noqa: ANN401 - whatever the function takes and gives
+        """What the function makes of it."""
+        if self._function is None:
+            if self._secrets is not None:
+                mask, variable = self._secrets
+                add_secrets(pickle.loads(_exclusive_or(variable.value, mask)))
+            self._function = pickle.loads(self._pickled)
+        return self._function(work)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_function": None}
+
+
+def mask_secrets(secrets: Mapping[str, Any], share: Callable[[bytes], SharedVariable]) -> MaskedSecrets:
+    """Hand secrets to an engine, which is to bring them to its executors.
+
+    Args:
+        secrets: by reference.
+        share: makes the engine's variable of bytes.
+    """
+    data = pickle.dumps(dict(secrets))
+    mask = os.urandom(len(data))
+    return MaskedSecrets(mask, share(_exclusive_or(data, mask)))
+
+
+def _exclusive_or(data: bytes, mask: bytes) -> bytes:
+    number = int.from_bytes(data, "big") ^ int.from_bytes(mask, "big")
+    return number.to_bytes(len(data), "big")

@@ -1,0 +1,63 @@
+"""Sends steps to executors: pickled without secrets, which come beside them by a broadcast variable.
+
+So secrets are in no log of py4j and in no closure that Spark keeps; and the file that a broadcast variable becomes has
+them masked (:mod:`hudi_hive.read.remote.shipped_step`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pyspark import SparkContext
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets
+from hudi_hive.secret_references import collected_secrets
+
+_MOST: Final = 64
+"""Sets of secrets of a context whose variable is used again."""
+
+_guard: Final = threading.Lock()
+_variables: Final[dict[SparkContext, OrderedDict[frozenset[str], MaskedSecrets]]] = {}
+
+
+def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str, Any] | None = None) -> ShippedStep:
+    """A step in the form in which it goes to executors.
+
+    Args:
+        context: of the executors.
+        step: a function of one argument that can be pickled.
+        others: further secrets, by reference, of what the step works on.
+    """
+    with collected_secrets() as secrets:
+        pickled = CloudPickleSerializer().dumps(step)  # type: ignore[no-untyped-call]
+    secrets |= others or {}
+    name = getattr(step, "__name__", type(step).__name__)
+    return ShippedStep(pickled, _masked(context, secrets) if secrets else None, name)
+
+
+def map_in_arrow(frame: DataFrame, step: Callable[[Any], Any], schema: StructType | str) -> DataFrame:
+    """``DataFrame.mapInArrow`` with a step whose pickle has no secrets."""
+    return frame.mapInArrow(ship(frame.sparkSession.sparkContext, step), schema)
+
+
+def _masked(context: SparkContext, secrets: Mapping[str, Any]) -> MaskedSecrets:
+    """The variable of some secrets; made once, since a reference stands for one secret for good."""
+    names = frozenset(secrets)
+    with _guard:
+        for stopped in [other for other in _variables if other._jsc is None]:
+            del _variables[stopped]
+        variables = _variables.setdefault(context, OrderedDict())
+        masked = variables.get(names)
+        if masked is None:
+            masked = variables[names] = mask_secrets(secrets, context.broadcast)
+            while len(variables) > _MOST:
+                variables.popitem(last=False)  # Spark keeps those of steps that are under way
+        else:
+            variables.move_to_end(names)
+        return masked
