@@ -42,6 +42,11 @@ def test_it_is_a_table_with_its_own_name_partitions_and_timeline():
     assert HudiTable.open(f"{unzip_fixture(NAME)}/.hoodie/metadata/").path == table.path
 
 
+def test_it_is_opened_by_a_path_relative_to_its_table(monkeypatch):
+    monkeypatch.chdir(unzip_fixture(NAME))
+    assert HudiTable.open(".hoodie/metadata").name == opened().name
+
+
 @pytest.mark.parametrize("name", ["v6_mor_part_rli", "v8_cow_part_mdt", NAME])
 def test_filters_on_the_key_and_others(name):
     table = opened(name)

@@ -1,5 +1,8 @@
 """Keys of the metadata table, and the metrics of asking it."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +15,8 @@ from hudi_hive.metadata.reader.keys import (
     partition_key,
     split_secondary,
 )
-from hudi_hive.metrics import MetadataMetrics
+from hudi_hive.metrics import METADATA_ACTIONS, MetadataMetrics
+from tests.support.fixture_tables import DATA
 
 
 def test_keys_of_a_real_table():
@@ -78,3 +82,17 @@ def test_prometheus_collects_the_metrics():
     assert registry.get_sample_value("hudi_metadata_operations_total", labels) == 3
     assert registry.get_sample_value("hudi_metadata_operation_seconds_total", labels) == 0.25
     assert b"hudi_metadata_operations_total" in prometheus.generate_latest(registry)
+
+
+HUDI = json.loads((DATA / "metadata" / "metric_names.json").read_text())
+"""The constants of ``HoodieMetadataMetrics`` by release."""
+
+
+@pytest.mark.parametrize("release", HUDI)
+def test_names_are_those_of_hudi_where_it_has_the_metric(release):
+    names, page = set(HUDI[release]), (Path(__file__).parents[2] / "docs" / "reading.md").read_text()
+    assert names & set(METADATA_ACTIONS) == {"initialize", "scan", "lookup_partitions", "lookup_files"}
+    for other in ("lookup_meta_index_column_ranges", "lookup_meta_index_bloom_filters", "lookup_record_index_time"):
+        assert other in names and f"`{other}`" in page
+    sizes = {"baseFileCount", "logFileCount", "totalBaseFileSizeInBytes", "totalLogFileSizeInBytes"}
+    assert sizes <= names and all(f"`{size}`" in page for size in sizes - {"baseFileCount"})

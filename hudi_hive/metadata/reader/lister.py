@@ -262,7 +262,8 @@ def list_partitions(client: MetaClient, below: Sequence[str] = ()) -> SubListing
 def list_committed(client: MetaClient, partitions: Sequence[str] | None = None) -> pa.Table:
     """The committed files of partitions, or of all, a table of ``FILES_SCHEMA``.
 
-    They are the same by the metadata table and, where that cannot be used, by folders.
+    They are the same by the metadata table and, where that cannot be used, by folders; but these also show log files of
+    version 6 in which a dead writer alone has written, since their names carry the time of a completed commit.
     """
     files = client.list_files(partitions)
     return files if client.lister.source == METADATA_SOURCE else committed_files(client, files)

@@ -82,8 +82,10 @@ def _properties(storage: Storage) -> TableConfig:
 
 def data_table_path(path: str | os.PathLike[str]) -> str | None:
     """The base path of the table whose metadata table is at a path; None if the path is none of a metadata table."""
-    base, separator, rest = os.fspath(path).rstrip("/").rpartition(f"/{METADATA_FOLDER}")
-    return base if separator and not rest else None
+    text = os.fspath(path).rstrip("/")
+    if text == METADATA_FOLDER:
+        return "."
+    return text.removesuffix(f"/{METADATA_FOLDER}") if text.endswith(f"/{METADATA_FOLDER}") else None
 
 
 def inflight_partitions(config: TableConfig) -> list[str]:

@@ -112,7 +112,6 @@ def test_cleaning_and_archiving_happen_behind_the_write_where_hudi_would_do_them
         "hoodie.datasource.compaction.async.enable",
         "hoodie.clustering.async.enabled",
         "hoodie.datasource.clustering.async.enable",
-        "hoodie.metrics.on",
     ],
 )
 def test_what_would_run_in_the_background_is_refused(name):
