@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import CheckpointError, IncrementalRangeError, InvalidOptionError, SchemaError
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.plan.core import BatchLimits, CommitOffset, Commits, Filter, is_on_timeline
@@ -60,6 +61,7 @@ class PullQuery:
     selected_fields: Sequence[str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
     def read_options(self) -> ReadOptions:
         """The read options.
 
@@ -79,7 +81,7 @@ class PullQuery:
 
     def scan(self, table: HudiTable, begin: str, end: str) -> Scan:
         """The scan of a range."""
-        read = ReadOptions.parse(self.options)
+        read = self.read_options
         changes = read.query_type is QueryType.CDC or read.incremental_format is IncrementalFormat.CDC
         kind = QueryType.CDC if changes else QueryType.INCREMENTAL
         return table.scan(self.row_filter, self.selected_fields, kind.value, begin=begin, end=end, options=self.options)
@@ -114,7 +116,7 @@ class IncrementalPuller:
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         self._query = query or PullQuery()
-        self._policy = self._query.read_options().hollow_policy
+        self._policy = self._query.read_options.hollow_policy
         self._path = table
         self._storage_options = Credentials(storage_options or {})
         self._checkpoint = CheckpointFile(checkpoint)
@@ -199,7 +201,7 @@ class IncrementalPuller:
         return HudiTable.open(self._path, self._storage_options)
 
     def _load(self, table: HudiTable) -> Checkpoint:
-        """The checkpoint, or that of the start.
+        """The checkpoint; without one that of the start, which is written.
 
         Raises:
             CheckpointError: it is of another table.
@@ -207,7 +209,9 @@ class IncrementalPuller:
         """
         checkpoint = self._checkpoint.read()
         if checkpoint is None:
-            return Checkpoint(self._first_offset(table), table.name)
+            checkpoint = Checkpoint(self._first_offset(table), table.name)
+            self._checkpoint.write(checkpoint)  # ``latest`` is another one next time
+            return checkpoint
         if checkpoint.table is not None and checkpoint.table != table.name:
             raise CheckpointError(
                 f"the checkpoint is of the table {checkpoint.table!r}, not of {table.name!r}",
@@ -232,12 +236,9 @@ class IncrementalPuller:
         return CommitOffset(begin or EARLIEST, is_commit=False)
 
     def _end(self, table: HudiTable, checkpoint: Checkpoint) -> str | None:
-        """End of the next range; None when there is no new commit, which a new checkpoint notes as its start."""
-        commits = Commits(table.client, checkpoint.offset.time, self._policy, BatchLimits(self._query.max_commits))
-        end = commits.end()
-        if end is None and self._checkpoint.read() is None:
-            self._checkpoint.write(checkpoint)  # ``latest`` is another one next time
-        return end
+        """End of the next range; None when there is no new commit."""
+        limits = BatchLimits(self._query.max_commits)
+        return Commits(table.client, checkpoint.offset.time, self._policy, limits).end()
 
 
 def _write_file(scan: Scan, output: Storage, name: str) -> int:

@@ -55,6 +55,17 @@ def exclude_each_other(peer: LockPeer, storage: Storage, options: dict[str, str]
     peer.unlock()
 
 
+def is_overtaken_while_paused(peer: LockPeer, storage: Storage, options: dict[str, str]) -> None:
+    """Our holder stands still beyond its lease: the peer gets the lock, and the holder knows when it goes on."""
+    script = _HOLDER.format(uri=storage.uri(), options=options, storage=dict(storage.storage_options))
+    holder = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGSTOP)
+    assert peer.lock()  # waits for the lease's end
+    holder.send_signal(signal.SIGCONT)
+    assert holder.communicate("verify\n") == ("LockLostError\n", None)
+
+
 def dynamodb(s3: S3Server, table: str, lease_ms: int) -> dict[str, str]:
     """Options of a lock in a table of DynamoDB."""
     return {
@@ -130,16 +141,8 @@ def test_a_paused_holder_of_the_lock_in_dynamodb_is_overtaken_by_hudi_and_hudis_
     where = dynamodb(s3, "of_paused", LEASE_MS)
     given = {**where, "hoodie.base.path": storage.uri(), "hoodie.table.name": "t"}
     options = {P + "provider": provider, **where}
-    script = _HOLDER.format(uri=storage.uri(), options=options, storage=s3.options())
     with LockPeer(provider, given, release=RELEASE, jars=JARS, environment=s3.environment()) as peer:
-        holder = subprocess.Popen(
-            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        holder.send_signal(signal.SIGSTOP)
-        assert peer.lock()  # waits for the lease's end
-        holder.send_signal(signal.SIGCONT)
-        assert holder.communicate("verify\n") == ("LockLostError\n", None)
+        is_overtaken_while_paused(peer, storage, options)
         os.kill(peer.pid, signal.SIGSTOP)
         with table_lock(options, storage) as lock:
             os.kill(peer.pid, signal.SIGCONT)
@@ -152,14 +155,6 @@ def test_a_paused_holder_of_the_storage_lock_is_overtaken_by_hudi(s3: S3Server) 
     provider = _LOCKS + "StorageBasedLockProvider"
     times = {P + "storage.validity.timeout.secs": "10", P + "storage.renew.interval.secs": "1"}
     given = {"hoodie.base.path": storage.uri(), WAIT_MS: "300000"}
-    script = _HOLDER.format(uri=storage.uri(), options={P + "provider": provider, **times}, storage=s3.options())
     with LockPeer(provider, given, endpoint=s3.endpoint) as peer:
-        holder = subprocess.Popen(
-            [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        holder.send_signal(signal.SIGSTOP)
-        assert peer.lock()  # waits for the lease's end
+        is_overtaken_while_paused(peer, storage, {P + "provider": provider, **times})
         peer.unlock()
-        holder.send_signal(signal.SIGCONT)
-        assert holder.communicate("verify\n") == ("LockLostError\n", None)

@@ -246,7 +246,9 @@ def test_a_release_behind_the_next_lock(s3: S3Server, s3_proxy: StoreProxy) -> N
 
 
 @pytest.mark.parametrize("is_done", [long_case(True), False])
-def test_a_service_whose_outcome_is_not_known(s3: S3Server, s3_proxy: StoreProxy, is_done: bool) -> None:
+def test_a_service_without_any_answer_raises_an_unknown_outcome_and_is_run_again_later(
+    s3: S3Server, s3_proxy: StoreProxy, is_done: bool
+) -> None:
     path = s3.folder()
     HudiTable.create(path, name="t", table_type="MERGE_ON_READ", record_keys=["id"], storage_options=s3.options())
     for step in range(2):

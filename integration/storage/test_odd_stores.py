@@ -259,7 +259,7 @@ def test_one_table_under_three_schemes(s3: S3Server) -> None:
         (501, "<Error><Code>NotImplemented</Code></Error>", "NotImplemented"),
     ],
 )
-def test_answers_that_do_not_pass_are_told_at_once(
+def test_requests_are_not_sent_again_after_an_answer_that_stays_the_same(
     s3: S3Server, s3_proxy: StoreProxy, status: int, text: str, said: str
 ) -> None:
     storage = Storage(s3.folder(), s3.options(s3_proxy.port))

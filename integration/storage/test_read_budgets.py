@@ -126,7 +126,7 @@ def test_columns_of_a_row_group_are_fetched_together(s3: S3Server, s3_proxy: Sto
         assert recording.kinds == {"RANGE": 1 + 2 * ranges}, recording  # the end, then those of each row group
 
 
-def test_empty_files_are_not_asked_for_twice(s3: S3Server, s3_proxy: StoreProxy) -> None:
+def test_an_empty_file_is_read_by_one_request(s3: S3Server, s3_proxy: StoreProxy) -> None:
     storage = Storage(s3.folder(), s3.options(s3_proxy.port))
     storage.write_bytes("x", b"")
     for size in (0, None):

@@ -118,7 +118,7 @@ def test_a_completion_without_an_answer_is_tried_again(
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-def test_a_commit_whose_answers_are_lost_has_an_unknown_outcome(
+def test_a_commit_without_any_answer_raises_an_unknown_outcome_and_leaves_its_heartbeat(
     s3: S3Server, s3_proxy: StoreProxy, path: str, is_done: bool
 ) -> None:
     HudiTable.open(path, s3.options()).upsert(rows(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -83,53 +84,52 @@ CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize("ahead", [1, 4])
-def test_a_batch_that_met_another_transaction_is_tried_again_whole_and_alone(ahead):
-    lock, running, most, left, tried = threading.Lock(), 0, [], [*CONFLICTS], []
+class Recorder:
+    """Runs batches: notes their sizes, and how many are under way whenever one begins.
 
-    def run(batch):
-        nonlocal running
-        with lock:
-            running += 1
-            most.append(running)
-            tried.append(len(batch))
-            message = left.pop() if left else None
+    Args:
+        error_of: gives the error that a batch ends with, or None; called for one batch at a time.
+    """
+
+    def __init__(self, error_of: Callable[[Sequence[int]], Exception | None]) -> None:
+        self.tried: list[int] = []
+        self.running: list[int] = []
+        self._error_of = error_of
+        self._lock = threading.Lock()
+        self._now = 0
+
+    def run(self, batch: Sequence[int]) -> list[int]:
+        with self._lock:
+            self._now += 1
+            self.running.append(self._now)
+            self.tried.append(len(batch))
+            error = self._error_of(batch)
         try:
-            if message:
-                raise MetastoreServerError(message)
+            if error is not None:
+                raise error
             return list(batch)
         finally:
-            with lock:
-                running -= 1
+            with self._lock:
+                self._now -= 1
 
+
+@pytest.mark.parametrize("ahead", [1, 4])
+def test_a_batch_that_met_another_transaction_is_tried_again_whole_and_alone(ahead):
+    left = [*CONFLICTS]
+    recorder = Recorder(lambda _: MetastoreServerError(left.pop()) if left else None)
     with ThreadPoolExecutor(4) as pool:
-        found = list(run_batches(range(120), run, BatchSize(10, 10), executor=lambda: pool, ahead=ahead))
+        found = list(run_batches(range(120), recorder.run, BatchSize(10, 10), executor=lambda: pool, ahead=ahead))
     assert [item for batch in found for item in batch] == list(range(120))
-    assert tried == [10] * (12 + len(CONFLICTS))  # none was cut
-    assert set(most[8:]) == {1}
+    assert recorder.tried == [10] * (12 + len(CONFLICTS))  # none was cut
+    assert set(recorder.running[8:]) == {1}
 
 
 def test_fewer_batches_are_under_way_after_one_that_was_not_answered_in_time():
-    lock, running, most, tried = threading.Lock(), 0, [], []
-
-    def run(batch):
-        nonlocal running
-        with lock:
-            running += 1
-            most.append(running)
-            tried.append(len(batch))
-        try:
-            if len(batch) > 2:
-                raise MetastoreTimeoutError("no answer")
-            return list(batch)
-        finally:
-            with lock:
-                running -= 1
-
+    recorder = Recorder(lambda batch: MetastoreTimeoutError("no answer") if len(batch) > 2 else None)
     with ThreadPoolExecutor(4) as pool:
-        found = list(run_batches(range(80), run, BatchSize(8, 8), executor=lambda: pool, ahead=4))
+        found = list(run_batches(range(80), recorder.run, BatchSize(8, 8), executor=lambda: pool, ahead=4))
     assert [item for batch in found for item in batch] == list(range(80))
-    assert set(most[tried.index(2) + 4 :]) == {1}
+    assert set(recorder.running[recorder.tried.index(2) + 4 :]) == {1}
 
 
 def test_a_batch_that_always_meets_another_transaction_is_an_error_in_the_end(monkeypatch):

@@ -218,7 +218,7 @@ def _in_child(storage: Storage, answers) -> None:
             answers.put(str(error))
 
 
-def test_a_forked_process_is_told_to_be_spawned():
+def test_a_store_of_the_parent_in_a_forked_process_is_an_error_that_names_spawn():
     storage = Storage("s3://b/t", {"endpoint": "http://127.0.0.1:1", "retry_timeout": 0, **KEYS})
     with pytest.raises(StoreUnreachableError, match="Connection refused"):
         storage.exists("x")

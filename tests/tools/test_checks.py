@@ -43,7 +43,7 @@ def product(folder: Path, check, text: str) -> set[str]:
         "from importlib import import_module\nimport_module('hudi_hive.one')",
     ],
 )
-def test_a_circle_of_imports_is_found(tmp_path, back):
+def test_imports_make_no_circle_lazy_and_type_only_ones_counted(tmp_path, back):
     found = subjects(imports, tmp_path, {"hudi_hive/one.py": "import hudi_hive.two", "hudi_hive/two.py": back})
     assert ("hudi_hive/one.py", "circle:hudi_hive.one|hudi_hive.two") in found
 
@@ -92,7 +92,7 @@ PAST_FACE = "from hudi_hive.table.names import base"
         ("hudi_hive/table/keys.py", "from hudi_hive.table._thrift.calls import C", False),
     ],
 )
-def test_imports_past_a_face_are_found(tmp_path, importer, text, past):
+def test_names_of_other_packages_are_imported_from_their_faces(tmp_path, importer, text, past):
     files = FACE | {
         "hudi_hive/errors.py": "",
         "hudi_hive/table/names.py": "",
@@ -106,7 +106,7 @@ def test_imports_past_a_face_are_found(tmp_path, importer, text, past):
     assert {finding.path for finding in found} == ({importer} if past else set())
 
 
-def test_an_import_of_the_own_package_s_face_is_found(tmp_path):
+def test_modules_do_not_import_the_face_of_their_own_package(tmp_path):
     files = FACE | {"hudi_hive/table/names.py": "", "hudi_hive/table/keys.py": "from hudi_hive.table import base"}
     assert ("hudi_hive/table/keys.py", "hudi_hive.table") in subjects(imports, tmp_path, files)
 
@@ -120,7 +120,7 @@ def test_roots_that_stay_apart(tmp_path, importer, target):
     assert subjects(imports, tmp_path, files) == {(f"{importer}/one.py", f"{target}.two")}
 
 
-def test_long_modules_and_functions_are_found(tmp_path):
+def test_modules_functions_and_packages_have_a_largest_size(tmp_path):
     long_function = "def long():\n" + '    """Text.\n' + "\n" * 60 + '    """\n' + "    pass\n" * 50
     files = {
         "tests/long.py": "\n" * 501,
@@ -187,14 +187,14 @@ def test_sentences_of_tests_may_have_any_word(tmp_path):
     assert subjects(words, tmp_path, files) == {("tests/test_one.py", "function found")}
 
 
-def test_classes_and_functions_of_one_name_are_found(tmp_path):
+def test_a_class_name_is_used_once_and_a_function_name_seldom(tmp_path):
     files = {f"hudi_hive/m{number}.py": "class _Own: ...\ndef same(): ...\ndef _key(): ..." for number in range(4)}
     files |= {f"hudi_hive/n{number}.py": "class Executor: ...\ndef fewer(): ..." for number in range(2)}
     assert {subject for _, subject in subjects(names, tmp_path, files)} == {"class Executor", "function same"}
 
 
 @pytest.mark.parametrize("text", ["'hoodie.table.name'", "'_hoodie_record_key'", "f'hoodie.metadata.{x}'", "'hoodie.'"])
-def test_literals_of_options_are_found(tmp_path, text):
+def test_names_of_options_are_spelt_out_where_they_are_declared_alone(tmp_path, text):
     assert len(product(tmp_path, literals, f"x = 1\nN = {text}")) == 1
 
 
@@ -231,7 +231,7 @@ NINE = ", ".join("abcdefghi")
         ("from hudi_hive.two import B\nclass C(B):\n    def f(self): return self._own", "private _own"),
     ],
 )
-def test_bad_signatures_are_found(tmp_path, text, subject):
+def test_signatures_have_few_parameters_short_tuples_and_no_private_names(tmp_path, text, subject):
     assert product(tmp_path, signatures, text) == {subject}
 
 
@@ -253,7 +253,7 @@ def test_signature_that_is_well(tmp_path, text):
     assert product(tmp_path, signatures, text) == set()
 
 
-def test_what_only_tests_use_is_found(tmp_path):
+def test_public_names_are_used_by_more_than_tests(tmp_path):
     files = {
         "hudi_hive/__init__.py": "from hudi_hive.one import exported, used\n__all__ = ['exported', 'used']",
         "hudi_hive/one.py": (

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -38,6 +37,7 @@ from hudi_hive.spark.source import source
 from hudi_hive.table import MetaClient
 from integration.support.spark_options import JAVA_OPTIONS
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.waiting import SECONDS
 
 pytestmark = pytest.mark.jvm
 
@@ -203,15 +203,24 @@ def test_a_session_of_a_process_that_does_not_pin_threads_is_refused(tmp_path):
     assert "refused: without pinned threads" in done.stdout, done.stderr
 
 
+class LastToForget(threading.Event):
+    """Stands in py4j's queue of what Java is to forget, behind all that Python has let go of."""
+
+    def garbage_collect_object(self, target_id, enqueue):
+        self.set()
+
+
 def test_what_a_callback_gives_is_there_when_java_looks_for_it(spark, monkeypatch):
     """py4j has Java forget it as soon as Python lets go of it, though its answer may still be under way."""
     answer = ClientServerConnection._call_proxy
 
     def slow(connection, *arguments):
-        commit_times = answer(connection, *arguments)
-        gc.collect()  # of objects whose methods were called; then py4j looks once a second
-        time.sleep(1.6)
-        return commit_times
+        result = answer(connection, *arguments)
+        gc.collect()  # of objects whose methods were called
+        last = LastToForget()
+        SparkContext._gateway._gateway_client.finalizer_deque.appendleft((last, ""))
+        assert last.wait(SECONDS)
+        return result
 
     jvm = Jvm(SparkContext._active_spark_context)
     monkeypatch.setattr(ClientServerConnection, "_call_proxy", slow)
