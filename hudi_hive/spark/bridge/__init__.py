@@ -20,6 +20,7 @@ from hudi_hive.spark.bridge.jvm import (
     relations,
     scala_items,
 )
+from hudi_hive.spark.bridge.metastores import metastore_settings
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
@@ -52,6 +53,7 @@ __all__ = [
     "in_microseconds",
     "java_source",
     "map_in_arrow",
+    "metastore_settings",
     "option",
     "packed",
     "packed_files",

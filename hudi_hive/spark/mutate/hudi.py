@@ -45,9 +45,9 @@ from hudi_hive.spark.write import (
     persisted_frames,
     statuses_of,
     step,
+    sync_of,
     task_errors,
 )
-from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
@@ -92,7 +92,7 @@ def mutate_hudi(
         path: base path of the table.
         operation: name of the column of operations.
         on: the key columns of a merge.
-        options: Hudi's write options, and those of hive-sync.
+        options: Hudi's write options, and those of hive-sync, to the session's metastore if they name none.
         storage_options: of this call, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
         clauses: ``when_matched``, ``when_not_matched`` and ``delete_where`` of a merge; see ``merge``.
 
@@ -116,7 +116,7 @@ def mutate_hudi(
     executor = SparkExecutor(frame.sparkSession.sparkContext)
     stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
     config = WriteConfig.of(texts, MetaClient.load(base, stored).config)
-    sync = SyncAfterWrite.from_write_config(config, base, stored)
+    sync = sync_of(frame.sparkSession._jsparkSession, config, base, stored)
     follow = None if sync is None else sync.run
     with HudiMutatorClient(base, texts, storage_options=stored, executor=executor, on_commit=follow) as client:
         transaction = client.new_transaction().begin()

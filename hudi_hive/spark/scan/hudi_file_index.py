@@ -54,7 +54,9 @@ class PlannedScan:
         merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
         columns: the columns that slices are read with in Arrow.
         skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
-        converted: number of base files alone that are read in Arrow: a column has another name or type there.
+        converted: number of base files alone that are read in Arrow: a column has another name or type there, or
+            Spark has no reader of their format.
+        converted_from: what these have: an older schema, or HFile format.
     """
 
     table: str
@@ -68,6 +70,7 @@ class PlannedScan:
     columns: tuple[str, ...] = ()
     skipped: int = 0
     converted: int = 0
+    converted_from: str = "an older schema"
 
     def describe(self) -> str:
         """Describe in a line what is read and what was left out."""
@@ -75,9 +78,9 @@ class PlannedScan:
         what = f"Spark's own reader: {self.files} base files"
         if self.merged:
             what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
-            what += f", {self.converted} of them converted from an older schema" if self.converted else ""
+            what += f", {self.converted} of them converted from {self.converted_from}" if self.converted else ""
         elif self.converted:
-            what = f"converted in Arrow: {self.converted} base files of an older schema"
+            what = f"converted in Arrow: {self.converted} base files of {self.converted_from}"
         line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
         line += f", {self.bytes} bytes"
         line += f", {self.skipped} left out by their statistics" if self.skipped else ""

@@ -2,9 +2,9 @@
 
 Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
 (``MergeRule.java``) splits the scan then: slices of a base file alone stay a vectorised scan of Spark's over
-:class:`BaseFileIndex`; of slices with log files, and of those whose file holds one of the columns under another name or
-type, a task each reads the wanted columns, merges and gives Arrow batches. A relation that the rule did not see is
-refused when its files are listed.
+:class:`BaseFileIndex`; of slices with log files, of those whose file holds one of the columns under another name or
+type, and of HFiles, a task each reads the wanted columns, merges and gives Arrow batches. A relation that the rule did
+not see is refused when its files are listed.
 """
 
 from __future__ import annotations
@@ -170,6 +170,7 @@ class MergeFileIndex(HudiFileIndex):
             tuple(columns.names),
             planned_slices - slices.num_rows,
             slices.num_rows - merged,
+            "HFile format" if snapshot.lacks_reader else "an older schema",
         )
         self.plan_log.add(record)
         return made, record

@@ -89,12 +89,6 @@ class TableSnapshot:
         self.client = with_configured_listing(
             _LISTINGS.take_over(MetaClient.load(self.location, storage_options), spread), query.options
         )
-        if self.client.config.base_file_format == "hfile":
-            raise UnsupportedTableError(
-                "HFile base files cannot be read by Spark's own reader",
-                path=self.location,
-                remedy="read the table with HudiTable.scan",
-            )
         timeline = self.client.timeline
         if query.as_of is not None:
             check_time_travel(self.client, query.as_of)
@@ -136,8 +130,13 @@ class TableSnapshot:
     def may_be_split(self) -> bool:
         """Whether Spark's own reader may not be able to read all slices of the query."""
         return self.may_have_logs or (
-            self.query.query_type is not QueryType.CDC and (self.evolves or self.doubts_times)
+            self.query.query_type is not QueryType.CDC and (self.evolves or self.doubts_times or self.lacks_reader)
         )
+
+    @property
+    def lacks_reader(self) -> bool:
+        """Whether Spark has no reader of its own for the format of the base files."""
+        return self.client.config.base_file_format == "hfile"
 
     @property
     def doubts_times(self) -> bool:
@@ -166,10 +165,16 @@ class TableSnapshot:
         return self._fixed
 
     def _check_names(self, plan: ScanPlan) -> None:
-        """Refuse files of another version of the schema, or with wrong labels.
+        """Refuse files of another format, of another version of the schema, or with wrong labels.
 
         Spark's reader goes by names and labels.
         """
+        if self.lacks_reader and plan.slices.num_rows:
+            raise UnsupportedTableError(
+                "Spark has no reader of HFile base files, and rows that come by Arrow are not files",
+                path=self.location,
+                remedy="query the table in place of its list of files",
+            )
         for (different, column), what in (
             (unlike(plan), "has another name or type in older files (schema evolution on read)"),
             (self._mislabelled(plan), "is a timestamp that older files label as something else"),
@@ -190,6 +195,8 @@ class TableSnapshot:
 
     def for_arrow(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
         """Which of a plan's slices Spark's own reader cannot read; ``columns`` are those that a scan reads."""
+        if self.lacks_reader:
+            return pa.chunked_array([pa.array(np.ones(plan.slices.num_rows, np.bool_))])
         return pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
 
     def partition_paths(self) -> list[str]:

@@ -16,7 +16,6 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from hudi_hive.errors import SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.connection import SECURITY, URIS
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import (
     HOODIE_DATASOURCE_HIVE_SYNC_PREFIX,
@@ -27,7 +26,16 @@ from hudi_hive.names import (
     HOODIE_WRITE_LOCK_PREFIX,
 )
 from hudi_hive.schema import InternalSchema, SchemaUpdate
-from hudi_hive.spark.bridge import JavaProxy, JavaValue, Jvm, class_name, option, scala_items, to_java
+from hudi_hive.spark.bridge import (
+    JavaProxy,
+    JavaValue,
+    Jvm,
+    class_name,
+    metastore_settings,
+    option,
+    scala_items,
+    to_java,
+)
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
@@ -165,9 +173,7 @@ def _changes(client: MetaClient, changes: list[Change]) -> bool:
 
 def _metastore_of(hook: SessionHook, target: Target, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Where the session's metastore is, and the options of the sync with it in them."""
-    settings = hook.session.sessionState().newHadoopConf()
-    names = (*URIS, *SECURITY)
-    options = {**{name: str(settings.get(name)) for name in names if settings.get(name)}, **options}
+    options = {**metastore_settings(hook.session), **options}
     uris = read_options(options)[0].get("metastore_uris") or ()
     if not uris:
         raise SparkError(

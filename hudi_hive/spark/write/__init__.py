@@ -15,7 +15,7 @@ from hudi_hive.spark.write.tasks import (
     gathered_tables,
     step,
 )
-from hudi_hive.spark.write.write_frame import write
+from hudi_hive.spark.write.write_frame import sync_of, write
 
 __all__ = [
     "GROUP",
@@ -38,6 +38,7 @@ __all__ = [
     "rollback",
     "statuses_of",
     "step",
+    "sync_of",
     "task_errors",
     "write",
 ]

@@ -22,7 +22,14 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_TABLE_NAME
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, store_options
+from hudi_hive.spark.bridge import (
+    JavaValue,
+    from_arrow_schema,
+    map_in_arrow,
+    metastore_settings,
+    repartition_by_number,
+    store_options,
+)
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.rows import (
     TASKS_PER_CORE,
@@ -92,7 +99,8 @@ def write(
     Args:
         frame: the rows; for a delete the columns of key and partition are enough.
         path: base path of the table; it is made from the options if it is not there.
-        options: Hudi's write options (``hoodie.datasource.write.…``, ``hoodie.table.name`` …) and those of hive-sync.
+        options: Hudi's write options (``hoodie.datasource.write.…``, ``hoodie.table.name`` …) and those of hive-sync,
+            which goes to the session's metastore if they name none.
         mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
             options contradict the table: then another is made in its place; ``error``; ``ignore``.
         storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
@@ -111,7 +119,8 @@ def write(
     if mode.lower() not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
     base, all_options, mode = os.fspath(path), dict(options or {}), mode.lower()
-    stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
+    session = frame.sparkSession._jsparkSession
+    stored = store_options(session, base, storage_options)
     client = _table_at(base, stored)
     if client is not None and mode == "ignore":
         return None
@@ -120,14 +129,14 @@ def write(
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
-        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base, stored)
+        sync = sync_of(session, WriteConfig.of(all_options), base, stored)
         report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options, stored))
     elif client is None:
-        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base, stored)
+        sync = sync_of(session, WriteConfig.of(all_options), base, stored)
         report = _first_write(frame, base, all_options, stored)
     else:
         config = WriteConfig.of(all_options, client.config)
-        sync = SyncAfterWrite.from_write_config(config, base, stored)
+        sync = sync_of(session, config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
         report = SparkWriter(client, config).write(frame)
@@ -135,6 +144,17 @@ def write(
         return report
     written = MetaClient.load(base, stored)
     return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
+
+
+def sync_of(session: JavaValue, config: WriteConfig, base: str, stored: Mapping[str, Any]) -> SyncAfterWrite | None:
+    """The sync that a write's options ask for, to the session's metastore if they name none.
+
+    Raises:
+        InvalidOptionError: an option of the sync is wrong, or there is no metastore.
+    """
+    if not config.sync_enabled:
+        return SyncAfterWrite.from_write_config(config, base, stored)
+    return SyncAfterWrite.from_write_config(config, base, stored, metastore_settings(session))
 
 
 def _table_at(base: str, stored: Mapping[str, Any]) -> MetaClient | None:

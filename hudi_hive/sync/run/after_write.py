@@ -34,7 +34,11 @@ class SyncAfterWrite:
 
     @classmethod
     def from_write_config(
-        cls, write: WriteConfig, base_path: str, storage_options: Mapping[str, Any] | None = None
+        cls,
+        write: WriteConfig,
+        base_path: str,
+        storage_options: Mapping[str, Any] | None = None,
+        metastore: Mapping[str, str] | None = None,
     ) -> Self | None:
         """Make the sync of a write's options, which are checked in any case; None if it is not enabled.
 
@@ -42,6 +46,7 @@ class SyncAfterWrite:
             write: the write's configuration.
             base_path: of the table, as the metastore is to get it.
             storage_options: arguments of the table's file system.
+            metastore: options with the metastore to take when the write's options name none.
 
         Raises:
             InvalidOptionError: an option of the sync is unknown, has a value that it does not take, or is missing.
@@ -52,6 +57,8 @@ class SyncAfterWrite:
         config = HiveSyncConfig.from_options(options, storage_options=storage_options)
         if not write.sync_enabled:
             return None
+        if metastore and config.mode != "glue" and not config.metastore_uris:
+            config = HiveSyncConfig.from_options({**metastore, **options}, storage_options=storage_options)
         require_catalog(config)
         return cls(config)
 

@@ -148,7 +148,6 @@ def test_the_data_source_writes(spark, tmp_path, metastore, metastore_uri):
     path, options = tmp_path / "trips", options_of("MERGE_ON_READ", 8)
     sync = {
         "hoodie.datasource.hive_sync.enable": "true",
-        "hoodie.datasource.hive_sync.metastore.uris": metastore_uri,
         "hoodie.datasource.hive_sync.database": "written",
         "hoodie.datasource.hive_sync.table": "trips",
         "hoodie.datasource.hive_sync.mode": "hms",
@@ -164,6 +163,17 @@ def test_the_data_source_writes(spark, tmp_path, metastore, metastore_uri):
     assert spark.table("written.trips").where("fare = 4.0").count() == 7
     trips(spark, 0, 3).write.format("hudi").options(**options).mode("overwrite").save(str(path))
     assert rows_of(path) == {f"k{n}": 1.0 for n in range(3)}
+    session = spark.newSession()
+    session.conf.set("hive.metastore.uris", "")
+    frame = trips(session, 0, 1, fare=9.0, ts=9).withColumn("fresh", sql.lit(1))
+    with pytest.raises(InvalidOptionError, match=r"metastore\.uris is missing"):
+        hudi_spark.write(frame, path, {**options, **sync})
+    named = {"hoodie.datasource.hive_sync.metastore.uris": metastore_uri}
+    assert not hudi_spark.write(frame, path, {**options, **sync, **named}).failed
+    assert spark.table("written.trips").where("fresh = 1").count() == 1
+    changes = trips(spark, 90, 91, cities=80)
+    assert not hudi_spark.mutate(changes, path, on=["id"], options=sync).failed
+    assert metastore.partition_names("written", "trips_rt")[-1].endswith("c10")
     metastore.drop_database("written", cascade=True)
 
 
