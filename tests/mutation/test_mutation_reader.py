@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import shutil
 import tempfile
 
@@ -23,6 +24,7 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
     UnsupportedAcidValueError,
 )
+from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore import Partition, StorageDescriptor
 from hudi_hive.metastore.transactions import ValidTransactions
 from hudi_hive.mutation.acid_table.directories import choose, parse_directory
@@ -231,14 +233,31 @@ def test_nested_columns_and_times(tmp_path):
     assert AcidReader(table, ALL).read(["id"]).num_rows == 2
 
 
-def test_times_that_arrow_cannot_read_are_refused(tmp_path):
-    """Arrow writes them, and Hive reads them."""
+def test_times_that_nanoseconds_do_not_hold_are_read_as_microseconds(tmp_path):
+    """Arrow writes them and refuses to read them; Hive reads them."""
     table = table_at(tmp_path, columns="id:int t:timestamp")
     far = pa.array([None, -62135596800000000, 253402300799999999], pa.timestamp("us"))
     insert(table, 1, 0, pa.table({"id": pa.array([1, 2, 3], pa.int32()), "t": far}))
-    with pytest.raises(UnsupportedAcidValueError, match="which Arrow cannot read"):
-        AcidReader(table, ALL).read()
-    assert AcidReader(table, ALL).read(["id"])["id"].to_pylist() == [1, 2, 3]
+    assert AcidReader(table, ALL).read()["t"].combine_chunks() == far
+    assert AcidReader(table, ALL).read(["id"], "t > '9999-01-01'")["id"].to_pylist() == [3]
+
+
+def test_times_that_nanoseconds_do_not_hold_are_read_below_structs_lists_and_maps(tmp_path):
+    table = table_at(tmp_path, columns="id:int s:struct<t:timestamp,l:array<timestamp>,m:map<string,timestamp>>")
+    kind = parse_hive_type(table.columns[1].type).arrow
+    chance = random.Random(3)
+    times = [chance.randrange(-62_135_596_800, 253_402_300_799) * 1_000_000 for _ in range(2000)]
+    # Fractions of seconds before 1970 are not written, as Hive reads them wrongly from such files.
+    times = [time + chance.choice([0, 0, 1, 999_999, 500_000, 120_000]) * (time >= 0) for time in times]
+    values = [
+        None
+        if number % 11 == 0
+        else {"t": time, "l": None if number % 5 == 0 else [time, None, times[0]], "m": [("k", time)]}
+        for number, time in enumerate(times)
+    ]
+    column = pa.array(values, kind)
+    insert(table, 1, 0, pa.table({"id": pa.array(range(2000), pa.int32()), "s": column}))
+    assert AcidReader(table, ALL).read(["s"], with_row_id=False)["s"].combine_chunks().equals(column)
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hudi_hive.formats.orc.footer import read_stripes
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
 from hudi_hive.formats.orc.tail import JULIAN, PROLEPTIC_GREGORIAN, parse_tail, read_tail, varint
+from hudi_hive.formats.orc.wide_timestamps import is_out_of_range, read_wide_stripe
 
 __all__ = [
     "ACID_FIELDS",
@@ -29,10 +30,12 @@ __all__ = [
     "as_hive_reads",
     "first_descent",
     "has_days",
+    "is_out_of_range",
     "parse_hive_type",
     "parse_tail",
     "read_stripes",
     "read_tail",
+    "read_wide_stripe",
     "stripe_ranges",
     "varint",
 ]

@@ -46,7 +46,7 @@ def as_hive_reads(array: pa.Array, kind: HiveType, calendar: int, path: str) -> 
     def leaf(values: pa.Array, its: HiveType) -> pa.Array:
         if its.kind == "char":
             return pc.utf8_rtrim(values, " ")
-        return _days(values, calendar, path) if its.kind == "date" else values
+        return days_as_hive_reads(values, calendar, path) if its.kind == "date" else values
 
     return _each(array, kind, leaf) if _differs(kind, calendar) else array
 
@@ -75,13 +75,14 @@ def _each(array: pa.Array, kind: HiveType, leaf: Callable[[pa.Array, HiveType], 
     return leaf(array, kind)
 
 
-def _days(values: pa.Array, calendar: int, path: str) -> pa.Array:
+def days_as_hive_reads(values: pa.Array, calendar: int, path: str) -> pa.Array:
+    """Convert stored days to those that Hive reads; arguments and errors as of :func:`as_hive_reads`."""
     least = pc.min(values.cast(pa.int32())).as_py()
     if calendar == PROLEPTIC_GREGORIAN or least is None or least >= _CUT:
         return values
     if calendar != JULIAN:
         raise UnsupportedAcidValueError(
-            "a date before 1582-10-15 in a file that does not say its calendar, of which Hive 3 and 4 make other days",
+            "a day before 1582-10-15 in a file that does not say its calendar, of which Hive 3 and 4 make other days",
             path=path,
             remedy="read other columns, or let Hive write the rows anew",
         )

@@ -35,8 +35,10 @@ from hudi_hive.formats.orc import (
     HiveType,
     as_hive_reads,
     has_days,
+    is_out_of_range,
     read_stripes,
     read_tail,
+    read_wide_stripe,
     stripe_ranges,
 )
 from hudi_hive.mutation.acid_table.directories import AcidFile
@@ -52,7 +54,6 @@ _FEW_ROWS: Final = 4096
 """Files with fewer rows are read faster than their statistics."""
 
 _RANGED: Final = ("tinyint", "smallint", "int", "bigint", "date", "string", "varchar")
-_OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +183,9 @@ class OpenAcidFile:
             return self._orc.read_stripe(stripe, columns=columns)
         except pa.ArrowInvalid as error:
             # Arrow's ORC reader knows nanoseconds in 64 bits alone.
-            if _OUT_OF_RANGE not in str(error):
+            if not is_out_of_range(error):
                 raise
-            raise UnsupportedAcidValueError(
-                f"a timestamp before 1677-09-22 or after 2262-04-11, which Arrow cannot read: {error}",
-                path=self.uri,
-                remedy="read other columns, or change the value with Hive",
-            ) from error
+        return read_wide_stripe(self._stream, stripe, columns, self.uri)
 
     def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> AcidEvents:
         if any(batch.column(name).null_count for name in _META.names):
