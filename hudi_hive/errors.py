@@ -74,6 +74,7 @@
     │   ├── DuplicateRecordError        an insert of one that it has, or two changes of one record
     │   ├── StaleRecordError            a change that the table's order of events would not let through
     │   └── MutationWorkerError         records that do not keep the rules of a coordinator
+    │       ├── RecordDecodingError     bytes that the caller's decoder cannot decode
     │       ├── RecordIdentifierError   a record without the identifier of the row that it changes
     │       ├── RecordPartitionError    a record that is given with another partition than its own
     │       ├── BucketIdError           an identifier of another bucket than the record's columns say
@@ -406,6 +407,10 @@ class TransactionLockError(TransactionError):
 
 class MutationWorkerError(MutationError):
     """Base of errors about records that violate the rules of a mutation coordinator."""
+
+
+class RecordDecodingError(MutationWorkerError):
+    """A record that the caller's decoder cannot decode, or that is not bytes."""
 
 
 class RecordIdentifierError(MutationWorkerError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,27 @@ from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator
 from hudi_hive.mutation.core import TransactionState
 from integration.support.metastores import ReleasedMetastore
 from integration.support.released import OnNewestRelease, OnOldestRelease
+from tests.support.mutation.batch_behaviour import TransactionBatches
 from tests.support.mutation.mutation_behaviour import MutationBasics, MutationBehaviour, write
+from tests.support.mutation.mutation_contract import MutationContract, MutationKind
+from tests.support.mutation.mutation_kinds import AcidKind
 
 pytestmark = pytest.mark.jvm
 
 
-class TestOldestRelease(OnOldestRelease, MutationBasics):
-    """Writes and merges; all else on the newest release, and on each in a long run."""
+class TestOldestRelease(OnOldestRelease, MutationBasics, TransactionBatches):
+    """Writes, merges and batches; all else on the newest release, and on each in a long run."""
 
 
-class TestReleasedMetastore(OnNewestRelease, MutationBehaviour):
+class TestContract(OnNewestRelease, MutationContract):
+    """What holds of each kind of mutations."""
+
+    @pytest.fixture
+    def kind(self, metastore: ReleasedMetastore, warehouse: Path) -> MutationKind:
+        return AcidKind(metastore.uri, warehouse, f"c{uuid.uuid4().hex}")
+
+
+class TestReleasedMetastore(OnNewestRelease, MutationBehaviour, TransactionBatches):
     def test_of_two_transactions_that_change_a_partition_one_fails(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
     ) -> None:

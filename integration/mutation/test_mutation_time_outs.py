@@ -14,7 +14,8 @@ from hudi_hive.mutation.core import LockSettings
 from integration.support.metastores import ReleasedMetastore
 from integration.support.mutation_judge import PROPERTIES
 from integration.support.released import OnNewestRelease
-from tests.support.mutation.mutation_behaviour import MutationTables, write
+from tests.support.mutation.batch_behaviour import KilledBatches, insert
+from tests.support.mutation.mutation_behaviour import write
 from tests.support.running.waiting import SECONDS, wait_until
 
 pytestmark = pytest.mark.jvm
@@ -33,7 +34,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-class TestReleasedMetastore(OnNewestRelease, MutationTables):
+class TestReleasedMetastore(OnNewestRelease, KilledBatches):
     properties = PROPERTIES
 
     def test_a_transaction_lives_longer_than_the_time_out(
@@ -64,3 +65,19 @@ class TestReleasedMetastore(OnNewestRelease, MutationTables):
             txn.accept(*write(txn.table("default", name), [2]))
         assert self.ids(transactions, warehouse, name) == [2]
         assert not list(staging.iterdir())
+
+    def test_unused_transactions_of_a_batch_outlive_the_time_out(
+        self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        with (
+            MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client,
+            client.new_transaction_batch(3, inserts_only=True) as batch,
+        ):
+            for number in range(2):
+                with batch.next_transaction() as transaction:
+                    insert(transaction, name, number)
+                    silent = transactions.open()
+                    wait_until(lambda one=silent: one in transactions.valid_transactions().aborted, "a silent one dies")
+            assert batch.ids[2] in transactions.valid_transactions().open
+        assert self.ids(transactions, warehouse, name) == [0, 1]

@@ -310,10 +310,13 @@ def test_partition_values_are_as_hive_writes_them(tmp_path: Path, values: list[s
         MutatorCoordinator(_sink(tmp_path, partitioned=True)).insert_batch(_batch([1]), values)
 
 
-def test_partition_keys_of_types_that_hive_writes_in_its_own_way_come_as_text(tmp_path: Path) -> None:
-    table = AcidTable.of(acid_table(f"file:{tmp_path}", keys=[("k", "double")])).in_transaction(1, 1)
+@pytest.mark.parametrize(("kind", "column"), [("float", pa.array([1.0])), ("binary", pa.array([b"a"]))])
+def test_partition_keys_of_columns_that_their_type_does_not_hold_come_as_text(
+    tmp_path: Path, kind: str, column: pa.Array
+) -> None:
+    table = AcidTable.of(acid_table(f"file:{tmp_path}", keys=[("k", kind)])).in_transaction(1, 1)
     with pytest.raises(UnsupportedAcidValueError, match="as text"):
-        MutatorCoordinator(table).insert_batch(_batch([1]).append_column("k", [[1.0]]))
+        MutatorCoordinator(table).insert_batch(_batch([1]).append_column("k", column))
 
 
 def test_a_table_without_buckets_numbers_its_writers(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hash import bucket_numbers
-from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, parse_hive_type
 from hudi_hive.mutation.acid_table.acid_names import staging_folder
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, row_id_keys
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import check_manifests
 from hudi_hive.mutation.acid_write.merge_by_key import merge
+from hudi_hive.mutation.acid_write.publish import Publisher
 from tests.support.mutation.acid_rows import delete, insert, names, snapshot, table_at
 
 
@@ -208,8 +211,8 @@ def test_a_real_coordinator_takes_the_records(tmp_path):
 
 
 def test_changes_that_cannot_be_merged_are_refused(tmp_path):
-    table = table_at(tmp_path, "id:int name:string f:double", keys="day:int")
-    row = pa.table([pa.array([1], pa.int32()), ["a"], [0.5]], names=["id", "name", "f"])
+    table = table_at(tmp_path, "id:int name:string f:array<int>", keys="day:int")
+    row = pa.table([pa.array([1], pa.int32()), ["a"], pa.array([[5]], pa.list_(pa.int32()))], names=["id", "name", "f"])
     fill(table, 1, row, "day=1")
     changes = row.append_column("day", pa.array([1]))
     for given, on, error, what in (
@@ -266,3 +269,64 @@ def test_keys_of_all_types(tmp_path, kind, values):
         known = len(chosen) - chosen["k"].null_count
         assert (result.updated, result.inserted) == (known, chosen["k"].null_count)
         assert sorted(result.records["v"].to_pylist()) == sorted(chosen["v"].to_pylist())
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_float_keys_match_as_numbers_do_in_spark(tmp_path, kind):
+    """0.0 is -0.0, NaN is NaN, whatever its bits, and a null matches nothing."""
+    arrow = {"float": pa.float32(), "double": pa.float64()}[kind]
+    table = table_at(tmp_path, f"k:{kind} v:int", buckets=0)
+    other_nan = np.array([-np.nan], arrow.to_pandas_dtype())
+    old = pa.array([-0.0, np.nan, 0.1, np.inf, -np.inf, None], arrow)
+    fill(table, 1, pa.table([old, pa.array(range(6), pa.int32())], names=["k", "v"]))
+    new = pa.concat_arrays([pa.array([0.0], arrow), pa.array(other_nan), pa.array([0.1, np.inf, 7.0, None], arrow)])
+    changes = pa.table([new, pa.array([10, 11, 12, 13, 14, 15], pa.int32())], names=["k", "v"])
+    result = merge(reader(table), changes, ["k"])
+    assert (result.updated, result.inserted) == (4, 2)
+    apply(table, 2, result)
+    found = {row["v"]: row["k"] for row in reader(table).read(with_row_id=False).to_pylist()}
+    assert sorted(found) == [4, 5, 10, 11, 12, 13, 14, 15]
+    assert repr(found[10]) == "0.0" and found[11] != found[11]
+    for same in ([0.0, -0.0], [np.nan, -np.nan]):
+        twice = pa.table([pa.array(np.array(same, arrow.to_pandas_dtype())), pa.array([1, 2], pa.int32())], ["k", "v"])
+        with pytest.raises(MutationError, match="1 keys come several times"):
+            merge(reader(table), twice, ["k"])
+
+
+PARTITION_TEXTS = [  # as Hive 4.0.1 named them
+    ("double", [1.0, 1e10, 1e-5, 123456789.125, -0.0], ["1.0", "1.0E10", "1.0E-5", "1.23456789125E8", "-0.0"]),
+    ("float", [1.100000023841858, 16777216.0, float("inf")], ["1.1", "1.6777216E7", "Infinity"]),
+    ("decimal(10,3)", [Decimal("1.500"), Decimal("0.000"), Decimal("100.000")], ["1.5", "0", "100"]),
+    (
+        "timestamp",
+        [
+            datetime.datetime(2020, 1, 1),
+            datetime.datetime(2020, 1, 1, 1, 2, 3, 500_000),
+            datetime.datetime(1, 1, 1),
+            datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999),
+        ],
+        ["2020-01-01 00:00:00", "2020-01-01 01:02:03.5", "0001-01-01 00:00:00", "9999-12-31 23:59:59.999999"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "texts"), PARTITION_TEXTS)
+def test_partitions_by_numbers_and_times_are_named_as_hive_names_them(tmp_path, kind, values, texts):
+    table = replace(table_at(tmp_path, "id:int name:string", keys=f"k:{kind}", buckets=1), transaction_id=1, write_id=1)
+    column = pa.array(values, parse_hive_type(kind).arrow)
+    ids = pa.array(range(len(values)), pa.int32())
+    with MutatorCoordinator(table) as coordinator:
+        coordinator.insert_batch(pa.table({"id": ids, "name": ["a"] * len(ids), "k": column}))
+    files = coordinator.close()
+    assert [group.partition for group in files.groups] == [(text,) for text in texts]
+    Publisher(table).place(check_manifests([files], table.qualified_name, 1), {})
+    changes = pa.table({"id": ids, "k": column, "name": ["b"] * len(ids)})
+    by_partition = merge(reader(table), changes, ["k", "id"])
+    assert (by_partition.updated, by_partition.inserted) == (len(ids), 0)
+    assert by_partition.operations.tolist() == [UPDATE] * len(ids)
+    # To another partition and back: all rows move to the first.
+    moved = merge(reader(table), changes.set_column(1, "k", pa.array([values[0]] * len(ids), column.type)), ["id"])
+    assert sorted(moved.operations.tolist()) == sorted([UPDATE, *[DELETE, INSERT] * (len(ids) - 1)])
+    odd = AcidPartition((texts[0] + "0",), f"{table.location}/k={texts[0]}0")
+    with pytest.raises(MutationError, match="not how Hive writes"):
+        merge(AcidReader(table, snapshot(9), partitions=[odd]), changes, ["id"])

@@ -135,7 +135,7 @@ class _Overlay(io.RawIOBase):
         self._stream, self._tail = stream, tail
         whole = stream.read_at(1, stream.size() - 1)[0]
         postscript = dict(message_fields(stream.read_at(whole, stream.size() - 1 - whole)))
-        self._kept = stream.size() - 1 - whole - whole_number(postscript.get(1, 0))
+        self._body_bytes = stream.size() - 1 - whole - whole_number(postscript.get(1, 0))
         self._position = 0
 
     def readable(self) -> bool:
@@ -145,7 +145,7 @@ class _Overlay(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._kept + len(self._tail)}[whence]
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._body_bytes + len(self._tail)}[whence]
         self._position = base + offset
         return self._position
 
@@ -155,8 +155,8 @@ class _Overlay(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         target = memoryview(buffer).cast("B")
         start, end = self._position, self._position + len(target)
-        data = self._stream.read_at(min(end, self._kept) - start, start) if start < self._kept else b""
-        data += self._tail[max(0, start - self._kept) : max(0, end - self._kept)]
+        data = self._stream.read_at(min(end, self._body_bytes) - start, start) if start < self._body_bytes else b""
+        data += self._tail[max(0, start - self._body_bytes) : max(0, end - self._body_bytes)]
         target[: len(data)] = data
         self._position += len(data)
         return len(data)

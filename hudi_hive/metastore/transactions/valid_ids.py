@@ -6,7 +6,7 @@ or a whole column at once. Source: Hive's ``ValidReadTxnList`` and ``ValidReader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -77,10 +77,16 @@ class ValidIds:
         """True if a base of all rows up to this id can be read: nothing in it is open; aborted rows were left out."""
         return number <= self.high_water and number < min((self.min_open, *self.open[:1]))
 
-    def has_more_than(self, earlier: ValidIds) -> bool:
-        """True if something is visible here that was not in an earlier list."""
+    def has_more_than(self, earlier: ValidIds, but: Collection[int] = ()) -> bool:
+        """True if something is visible here that was not in an earlier list.
+
+        Args:
+            earlier: the earlier list.
+            but: ids that are left out.
+        """
         later = np.arange(earlier.high_water + 1, max(earlier.high_water, self.high_water) + 1, dtype=np.int64)
-        return bool(self.valid_mask(np.concatenate([np.array(earlier.open, np.int64), later])).any())
+        ids = np.concatenate([np.array(earlier.open, np.int64), later])
+        return bool((self.valid_mask(ids) & ~np.isin(ids, np.array(list(but), np.int64))).any())
 
     def _tail(self) -> str:
         opened, aborted = (",".join(map(str, ids)) for ids in (self.open, self.aborted))

@@ -16,6 +16,7 @@ from hudi_hive.mutation.acid_table.acid_names import (
     stored_value,
 )
 from hudi_hive.mutation.acid_table.directories import AcidDirectory, AcidFile, PartitionState
+from hudi_hive.mutation.acid_table.partition_texts import padded, partition_texts
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, RowIdColumns, key_order, row_id_keys
 from hudi_hive.mutation.acid_table.table import ORC_INPUT, TABLE_TAG, AcidColumn, AcidTable
@@ -42,7 +43,9 @@ __all__ = [
     "bucket_file",
     "delta_folder",
     "key_order",
+    "padded",
     "partition_path",
+    "partition_texts",
     "row_id_keys",
     "staging_folder",
     "stored_value",

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import RecordIdentifierError, UnsupportedAcidTableError
+from hudi_hive.mutation.core import RECORD_ID
 
-ROW_ID: Final = "ROW__ID"
+ROW_ID: Final = RECORD_ID
 """Name of the column with a row's identifier, as Hive has it."""
 
 ROW_ID_TYPE: Final = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.mutation.acid_write.batch import TransactionBatch
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.incoming import Incoming, read_incoming
@@ -32,6 +33,7 @@ __all__ = [
     "Publisher",
     "RowId",
     "Transaction",
+    "TransactionBatch",
     "WhenMatched",
     "WhenNotMatched",
     "check_joinable",

@@ -6,19 +6,20 @@ Source: ``MutatorClient``, ``MutatorClientBuilder`` and ``Transaction`` of HIVE-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.mutation.acid_table import AcidTable
+from hudi_hive.mutation.acid_write.batch import TransactionBatch
+from hudi_hive.mutation.acid_write.opened import TransactionSource
 from hudi_hive.mutation.acid_write.transaction import Transaction
-from hudi_hive.mutation.core import LockSettings, TransactionState
+from hudi_hive.mutation.core import ClientBase, LockSettings
 from hudi_hive.storage import Credentials
 
 
-class MutatorClient:
+class MutatorClient(ClientBase[Transaction]):
     """Mutates ACID tables, one transaction at a time.
 
     ::
@@ -53,6 +54,7 @@ class MutatorClient:
         locks: LockSettings | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
+        super().__init__()
         own = not isinstance(metastore, HiveMetastore)
         first = HiveMetastore(metastore) if not isinstance(metastore, HiveMetastore) else metastore
         # Beats have a connection that no batch of partitions keeps busy.
@@ -64,7 +66,7 @@ class MutatorClient:
         self._storage_options = Credentials(storage_options or {})
         self._requested_tables: dict[tuple[str, str], tuple[bool, bool]] = {}
         self._tables: tuple[AcidTable, ...] | None = None
-        self._transaction: Transaction | None = None
+        self._batch: TransactionBatch | None = None
         for name in sources:
             self.add_source(*_split(name))
         for name in sinks:
@@ -142,44 +144,44 @@ class MutatorClient:
             raise MutationStateError("the client is not connected", remedy="call connect(), or use it in a with block")
         return self._tables
 
-    def new_transaction(self) -> Transaction:
-        """Make a transaction over all tables, for ``begin`` or a ``with`` block.
+    def new_transaction_batch(self, count: int, *, inserts_only: bool = False) -> TransactionBatch:
+        """Open several transactions in one call, to be used one after another; see :class:`TransactionBatch`.
 
-        One that was made before and has not begun never will.
+        Args:
+            count: how many, at least one; metastores open no more than ``hive.txn.max.open.batch`` (1000) in one call.
+            inserts_only: take the locks of Hive's INSERT, which other writers of that kind may have as well, and refuse
+                to commit updates and deletes; such a batch uses each of its transactions.
 
         Raises:
-            MutationStateError: not connected, or another transaction is open.
+            MutationStateError: not connected, fewer than one, or another batch of this client is not closed.
+            MetastoreError: the metastore refuses or cannot be reached.
         """
         tables = self.tables
-        if self._transaction is not None and self._transaction.state is TransactionState.OPEN:
-            raise MutationStateError(
-                f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
-            )
-        if self._transaction is not None:
-            self._transaction.retire()
-        self._transaction = Transaction(self._client, self._beats, tables, self._locks, self._storage_options)
-        return self._transaction
+        if self._batch is not None and not self._batch.closed:
+            raise MutationStateError("a batch of this client is open", remedy="close it")
+        self._batch = TransactionBatch(
+            self._client,
+            self._beats,
+            count,
+            self._locks,
+            lambda source: self.adopt(self._make_transaction(source)),
+            tables=tuple(table.qualified_name for table in tables),
+            inserts_only=inserts_only,
+        )
+        return self._batch
 
-    def close(self) -> None:
-        """Abort an open transaction, and close the connections that the client opened."""
-        transaction, self._transaction = self._transaction, None
-        self._tables = None
+    def _make_transaction(self, source: TransactionSource | None = None) -> Transaction:
+        tables = self.tables
+        return Transaction(self._client, self._beats, tables, self._locks, self._storage_options, source=source)
+
+    def _disconnect(self) -> None:
+        batch, self._batch, self._tables = self._batch, None, None
         try:
-            if transaction is not None:
-                transaction.retire()
-                if transaction.state is TransactionState.OPEN:
-                    transaction.abort()
+            if batch is not None:
+                batch.close()
         finally:
             for metastore in self._own:
                 metastore.close()
-
-    def __enter__(self) -> Self:
-        return self if self.connected else self.connect()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, DeleteDeltaWriter, Del
 from hudi_hive.mutation.acid_table import AcidTable, RowIdColumns, bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.acid_write.incoming import Incoming, Ints
 from hudi_hive.mutation.acid_write.manifest import BucketFiles
+from hudi_hive.mutation.core import Mutator
 from hudi_hive.storage import Storage
 
 Group = tuple[tuple[str | None, ...], int]
@@ -101,8 +102,8 @@ def runs(incoming: Incoming) -> Iterator[tuple[Group, slice]]:
         yield (values, int(incoming.buckets[start])), slice(start, end)
 
 
-class OpenGroup:
-    """The open files of one partition and bucket.
+class AcidMutator(Mutator[BucketFiles]):
+    """Writes the records of one partition and bucket to a delta file and a delete delta file.
 
     Args:
         group: the partition and bucket.
@@ -124,32 +125,35 @@ class OpenGroup:
         self._delta: DeltaWriter | None = None
         self._deletes: DeleteDeltaWriter | None = None
 
-    def add(self, incoming: Incoming, part: slice, keys: tuple[Ints, Ints, Ints]) -> None:
+    def write(
+        self,
+        operations: npt.NDArray[np.int8],
+        rows: pa.Table | None,
+        row_ids: Sequence[Ints] | None = None,
+    ) -> None:
         """Write a run of records.
 
         Args:
-            incoming: all records.
-            part: which of them.
-            keys: identifiers of the updates and deletes among them, see ``changed_row_ids``.
+            operations: of each record.
+            rows: a row for each, in the table's columns; None if all are deletes.
+            row_ids: identifiers of the updates and deletes among them, see ``changed_row_ids``.
 
         Raises:
             UnsupportedAcidValueError: a value that Hive would read as another.
             StorageError: the files cannot be written.
         """
-        operations = incoming.operations[part]
         self._counts += np.bincount(operations, minlength=3)
         with self._writing():
-            self._add_rows(incoming, part, operations != DELETE)
-            if len(keys[0]):
+            self._add_rows(rows, operations != DELETE)
+            if row_ids is not None and len(row_ids[0]):
                 if self._deletes is None:
                     stream, path = self._open(delete=True)
                     self._deletes = DeleteDeltaWriter(stream, path=path, **self._about())
-                self._deletes.write(*keys)
+                self._deletes.write(*row_ids)
 
-    def _add_rows(self, incoming: Incoming, part: slice, written: npt.NDArray[np.bool_]) -> None:
-        if incoming.rows is None or not written.any():
+    def _add_rows(self, rows: pa.Table | None, written: npt.NDArray[np.bool_]) -> None:
+        if rows is None or not written.any():
             return
-        rows = incoming.rows.slice(part.start, part.stop - part.start)
         if self._delta is None:
             stream, path = self._open(delete=False)
             self._delta = DeltaWriter(stream, statement=self._statement, path=path, **self._about())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,17 +22,23 @@ from hudi_hive.errors import (
     RecordIdentifierError,
     SchemaError,
     UnknownColumnError,
-    UnsupportedAcidValueError,
 )
 from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
-from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidColumn, AcidTable, stored_value
+from hudi_hive.mutation.acid_table import (
+    MAX_BUCKETS,
+    ROW_ID,
+    ROW_ID_TYPE,
+    AcidColumn,
+    AcidTable,
+    partition_texts,
+    stored_value,
+)
 from hudi_hive.mutation.core import holds
 
 Ints = npt.NDArray[np.int64]
 
 _FEW: Final = 8
-_Texts = TypeVar("_Texts", pa.Array, pa.ChunkedArray)
 """Records to a stretch of one partition, from which on stretches are looked at and not each record."""
 
 
@@ -67,16 +73,18 @@ def read_incoming(
     operations: npt.NDArray[np.int8],
     partition_values: Sequence[str | None] | None,
     writer: int | npt.NDArray[np.int32],
+    record_id_column: str = ROW_ID,
 ) -> Incoming:
     """Check all records of a batch, each by itself.
 
     Args:
         table: what they are for.
-        data: the table's columns, ``ROW__ID`` where rows are updated or deleted, and the partition keys unless
+        data: the table's columns, identifiers where rows are updated or deleted, and the partition keys unless
             ``partition_values`` says them.
         operations: one for each record.
         partition_values: of all records; None to take them from the data's columns.
         writer: "bucket" of inserts into a table without buckets, from 0 to 4095; of all, or one for each record.
+        record_id_column: the column of identifiers, in any case.
 
     Raises:
         MutationError: partition values of the wrong number or form, or writers that cannot be.
@@ -85,10 +93,15 @@ def read_incoming(
         RecordIdentifierError: an update or delete without identifier, an insert with one, or one that cannot be.
         BucketIdError: an update whose row belongs into another bucket than its identifier says.
     """
-    columns = _columns(table, data, keys_apart=partition_values is not None)
+    columns = _columns(table, data, record_id_column, keys_apart=partition_values is not None)
     if len(operations) and not INSERT <= operations.min() <= operations.max() <= DELETE:
         raise MutationError("operations are 0 (insert), 1 (update) and 2 (delete)")
-    write_ids, properties, row_ids = _identifiers(table, columns.get(ROW_ID.lower()), operations)
+    identifiers = columns.get(record_id_column.lower())
+    if identifiers is None and (operations != INSERT).any():
+        raise RecordIdentifierError(
+            f"updates and deletes need the column {record_id_column}", remedy="read rows with their identifiers"
+        )
+    write_ids, properties, row_ids = _identifiers(table, identifiers, operations)
     rows = _rows(table, columns, data.num_rows, needed=bool((operations != DELETE).any()))
     buckets = _buckets(table, rows, operations, properties, writer)
     if partition_values is not None:
@@ -118,12 +131,6 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
     return tuple(None if value == "" else value for value in values)
 
 
-def padded(texts: _Texts, key: AcidColumn) -> _Texts:
-    """Pad texts of type ``char`` as Hive does in names of partitions."""
-    kind = parse_hive_type(key.type)
-    return pc.utf8_rpad(pc.utf8_rtrim(texts, " "), kind.length) if kind.kind == "char" else texts
-
-
 def _check_value(key: AcidColumn, value: str | None) -> None:
     if value is None or value == "":
         return
@@ -148,11 +155,13 @@ def _check_value(key: AcidColumn, value: str | None) -> None:
         )
 
 
-def _columns(table: AcidTable, data: pa.RecordBatch | pa.Table, *, keys_apart: bool) -> Mapping[str, pa.ChunkedArray]:
+def _columns(
+    table: AcidTable, data: pa.RecordBatch | pa.Table, record_id_column: str, *, keys_apart: bool
+) -> Mapping[str, pa.ChunkedArray]:
     """The data's columns by lower-case name."""
     whole = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
     by_name = dict(zip((name.lower() for name in whole.column_names), whole.columns, strict=True))
-    allowed = {column.name for column in table.columns} | {ROW_ID.lower()}
+    allowed = {column.name for column in table.columns} | {record_id_column.lower()}
     if not keys_apart:
         allowed |= set(table.key_names)
     if len(by_name) < whole.num_columns:
@@ -170,8 +179,6 @@ def _identifiers(
     identified = operations != INSERT
     none = np.full(len(operations), -1, np.int64)
     if column is None:
-        if identified.any():
-            raise RecordIdentifierError(f"updates and deletes need the column {ROW_ID}", remedy="read rows with it")
         return none, none, none
     parts_of = [field.name.lower() for field in column.type] if pa.types.is_struct(column.type) else []
     # By name and place: two of the three have the same type.
@@ -329,7 +336,7 @@ def _partitions(
                 f"records for {table.qualified_name} lack the partition key {key.name}",
                 remedy="give it as a column, or give partition values",
             )
-        texts.append(_key_text(key, columns[key.name]))
+        texts.append(partition_texts(key, columns[key.name]))
     starts = _starts(texts, count)
     if len(starts) <= count // _FEW:
         texts = [text.take(pa.array(starts)) for text in texts]
@@ -365,22 +372,3 @@ def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
     place[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of equal ones the last assignment stays
     used = place >= 0
     return place[used], (np.cumsum(used) - 1)[numbers]
-
-
-def _key_text(key: AcidColumn, column: pa.ChunkedArray) -> pa.Array:
-    """A partition key's values as Hive writes them into names."""
-    array = column.combine_chunks()
-    kind = parse_hive_type(key.type).arrow
-    if pa.types.is_string(kind) and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        return padded(array.cast(pa.string()), key)
-    if pa.types.is_null(array.type):
-        return array.cast(pa.string())
-    whole = pa.types.is_integer(kind) and pa.types.is_integer(array.type)
-    if whole or (pa.types.is_date(kind) and pa.types.is_date(array.type)):
-        return array.cast(kind).cast(pa.string())
-    if pa.types.is_boolean(kind) and pa.types.is_boolean(array.type):
-        return array.cast(pa.string())
-    raise UnsupportedAcidValueError(
-        f"partition key {key.name} of type {key.type} is not taken from a column of type {array.type}",
-        remedy="give partition values as text",
-    )

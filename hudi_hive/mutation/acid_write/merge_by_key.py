@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
 from hudi_hive.metastore.client import DEFAULT_PARTITION
-from hudi_hive.mutation.acid_table import AcidReader, partition_path
-from hudi_hive.mutation.acid_write.incoming import padded
+from hudi_hive.mutation.acid_table import AcidColumn, AcidReader, partition_path, partition_texts
 from hudi_hive.mutation.acid_write.merge_rules import (
     Longs,
     MergeClauses,
@@ -25,6 +24,7 @@ from hudi_hive.mutation.acid_write.merge_rules import (
     WhenMatched,
     WhenNotMatched,
 )
+from hudi_hive.mutation.core import join_values
 from hudi_hive.predicate import Dnf, FilterTerm, RowFilter
 
 __all__ = [
@@ -86,10 +86,13 @@ def check_keys(changes: pa.Table, keys: Sequence[str]) -> None:
     Raises:
         MutationError: there are such.
     """
-    counts = changes.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
+    rows = changes.select(keys).drop_null()
+    names = [f"k{place}" for place in range(len(keys))]
+    joined = pa.table([*(join_values(rows[key]) for key in keys), pa.array(np.arange(rows.num_rows))], [*names, "row"])
+    counts = joined.group_by(names).aggregate([([], "count_all"), ("row", "min")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     if twice.num_rows:
-        example = twice.select(keys).slice(0, 1).to_pylist()[0]
+        example = rows.slice(twice["row_min"][0].as_py(), 1).to_pylist()[0]
         raise MutationError(
             f"{twice.num_rows} keys come several times in the changes, {example} for one", remedy="give one row per key"
         )
@@ -112,14 +115,14 @@ def check_partition_folders(reader: AcidReader) -> None:
         for key, field, text in zip(reader.table.partition_keys, reader.key_schema, partition.values, strict=True):
             if text is None or text == DEFAULT_PARTITION:
                 continue
-            if padded(pa.array([_rewritten(text, field.type)], pa.string()), key)[0].as_py() != text:
+            if _rewritten(text, key, field.type) != text:
                 raise MutationError(f"partition value {text!r} of {field.name} is not how Hive writes a {field.type}")
 
 
-def _rewritten(text: str, kind: pa.DataType) -> str | None:
+def _rewritten(text: str, key: AcidColumn, kind: pa.DataType) -> str | None:
     """A partition value as it would be written again; None for what is no value of its type."""
     try:
-        rewritten: str | None = pa.scalar(text).cast(kind).cast(pa.string()).as_py()
+        rewritten: str | None = partition_texts(key, pa.array([text]).cast(kind))[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     return rewritten
@@ -138,11 +141,12 @@ def _matching_rows(reader: AcidReader, changes: pa.Table, rules: MergeRules, *, 
         return schema.empty_table()
     tests = [test for key in keys for test in key_tests(key, values[key])]
     most = max(len(distinct) for distinct in values.values())
+    joined = {key: pc.unique(join_values(distinct)) for key, distinct in values.items()}
     parts = [schema.empty_table()]
     for part in _gathered(reader.read_batches(columns, tests or None), most):
         mask = np.ones(part.num_rows, np.bool_)
         for key in keys:
-            mask &= pc.is_in(part[key], value_set=values[key]).to_numpy()
+            mask &= pc.is_in(join_values(part[key]), value_set=joined[key]).to_numpy(zero_copy_only=False)
         parts.append(part if mask.all() else part.filter(pa.array(mask)))
     return pa.concat_tables(parts).combine_chunks()
 
@@ -169,6 +173,8 @@ def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[FilterT
         values: values that are wanted, without null.
         complete: whether they are all of them; otherwise, the least and the greatest are among them.
     """
+    if pa.types.is_floating(values.type):
+        return []  # statistics know no -0.0 and no NaN
     if complete and len(values) <= _FEW_VALUES:
         return [FilterTerm(key, "in", values.to_pylist())]
     if pa.types.is_integer(values.type) or pa.types.is_date(values.type) or pa.types.is_string(values.type):
@@ -182,7 +188,7 @@ def key_pairs(rows: pa.Table, changes: pa.Table, keys: Sequence[str]) -> tuple[L
     names = [f"k{place}" for place in range(len(keys))]
 
     def numbered(table: pa.Table, number: str) -> pa.Table:
-        columns = [table[key] for key in keys]
+        columns = [join_values(table[key]) for key in keys]
         return pa.table([*columns, pa.array(np.arange(table.num_rows))], names=[*names, number])
 
     joined = numbered(rows, "row").join(numbered(changes, "change"), names, join_type="inner")

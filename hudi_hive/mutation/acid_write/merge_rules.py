@@ -19,8 +19,15 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
-from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable, row_id_keys
-from hudi_hive.mutation.acid_write.incoming import padded
+from hudi_hive.mutation.acid_table import (
+    ROW_ID,
+    ROW_ID_TYPE,
+    AcidColumn,
+    AcidTable,
+    padded,
+    partition_texts,
+    row_id_keys,
+)
 from hudi_hive.mutation.core import holds
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 
@@ -64,7 +71,9 @@ class MergeRecords:
     def feed(self, coordinator: RecordConsumer) -> None:
         """Pass all records to a coordinator, whose errors are raised."""
         if len(self.operations):
-            coordinator.mutate_batch(self.records, self.operations)
+            id_column = getattr(coordinator, "record_id_column", ROW_ID)
+            names = [id_column if name == ROW_ID else name for name in self.records.column_names]
+            coordinator.mutate_batch(self.records.rename_columns(names), self.operations)
 
     def split(self, parts: int) -> list[MergeRecords]:
         """At most so many stretches of about equal length for as many coordinators; no group is in two of them.
@@ -134,10 +143,10 @@ def check_joinable(schema: pa.Schema, key: str) -> None:
     """Refuse a column whose type cannot be joined by.
 
     Raises:
-        SchemaError: it is nested, or of a floating type.
+        SchemaError: it is nested.
     """
     kind = schema.field(key).type
-    if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+    if pa.types.is_nested(kind):
         raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
 
 
@@ -281,10 +290,11 @@ class _Builder:
         old, new = self._matched.take(pa.array(rows)), self.new_rows(changes, rows)
         was = _bucket_of(old)
         moved = np.zeros(len(rows), np.bool_) if not self._table.buckets else self._bucket(new) != was
-        for key in self._table.key_names:
-            same = pc.fill_null(pc.equal(old[key], new[key]), False)
-            both_null = pc.and_(pc.is_null(old[key]), pc.is_null(new[key]))
-            moved |= ~pc.or_(same, both_null).to_numpy()
+        for key in self._table.partition_keys:
+            was_in, is_in = partition_texts(key, old[key.name]), partition_texts(key, new[key.name])
+            same = pc.fill_null(pc.equal(was_in, is_in), False)
+            both_null = pc.and_(pc.is_null(was_in), pc.is_null(is_in))
+            moved |= ~pc.or_(same, both_null).to_numpy(zero_copy_only=False)
         stays = new.append_column(self._full.field(ROW_ID), old[ROW_ID]).filter(pa.array(~moved))
         self._add(UPDATE, stays, was[~moved])
         self.delete(rows[moved])
@@ -327,7 +337,7 @@ class _Builder:
         """All records in order."""
         records = pa.concat_tables(self._parts).combine_chunks()
         operations, buckets = np.concatenate(self._operations), np.concatenate(self._buckets)
-        partitions = _partition_numbers(records, self._table.key_names)
+        partitions = _partition_numbers(records, self._table.partition_keys)
         ids = np.full((3, len(operations)), -1, np.int64)
         has_id = operations != INSERT
         if has_id.any():
@@ -346,11 +356,11 @@ def _bucket_of(rows: pa.Table) -> Longs:
     return BucketProperty.decode(row_id_keys(rows[ROW_ID])[1])[0].astype(np.int64)
 
 
-def _partition_numbers(records: pa.Table, keys: Sequence[str]) -> Longs:
+def _partition_numbers(records: pa.Table, keys: Sequence[AcidColumn]) -> Longs:
     """A number for the partition of each record."""
     numbers = np.zeros(records.num_rows, np.int64)
     for key in keys:
-        encoded = records[key].combine_chunks().dictionary_encode(null_encoding="encode")
+        encoded = partition_texts(key, records[key.name]).dictionary_encode(null_encoding="encode")
         numbers = numbers * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy(zero_copy_only=False)
         numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     return numbers

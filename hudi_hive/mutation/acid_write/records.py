@@ -26,40 +26,43 @@ _MICROS: Final = {"s": 1_000_000, "ms": 1_000}
 _ID_NAMES = tuple(field.name for field in ROW_ID_TYPE)
 
 
-def to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-    """Convert records to a table of the columns of the table and ``ROW__ID``.
+def to_table(
+    table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]], record_id_column: str = ROW_ID
+) -> pa.Table:
+    """Convert records to a table of the columns of the table and that of identifiers.
 
     Args:
         table: what they are for.
-        records: an operation and the values by column of each; of deletes, ``ROW__ID`` alone is looked at.
+        records: an operation and the values by column of each; of deletes, the identifier alone is looked at.
+        record_id_column: the name of the identifier's column, in any case.
 
     Raises:
         SchemaError: a record lacks a column or has another one, or a value that its column does not hold.
         RecordIdentifierError: something that is no row's identifier.
     """
     schema = table.row_schema
-    lowered = [_lowered(table, operation, record, schema) for operation, record in records]
-    ids = [_row_id(record.get(ROW_ID.lower())) for record in lowered]
+    id_name, names = record_id_column.lower(), set(schema.names)
+    lowered = [_lowered(table, operation, record, names, id_name) for operation, record in records]
+    ids = [_row_id(record.get(id_name)) for record in lowered]
     # What else a delete holds is not looked at.
     written = [record if operation != DELETE else {} for (operation, _), record in zip(records, lowered, strict=True)]
     name = table.qualified_name
     columns = [column_of([record.get(field.name) for record in written], field, name) for field in schema]
     try:
-        return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, ROW_ID])
+        return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, record_id_column])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise RecordIdentifierError(f"a record for {table.qualified_name} has no right identifier: {error}") from error
 
 
-def _lowered(table: AcidTable, operation: int, record: object, schema: pa.Schema) -> dict[str, Any]:
+def _lowered(table: AcidTable, operation: int, record: object, names: set[str], id_name: str) -> dict[str, Any]:
     """A record by lower-case names, which are the table's."""
     if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
         raise SchemaError(f"a record for {table.qualified_name} is a {type(record).__name__}, not values by column")
     lowered = {name.lower(): value for name, value in record.items()}
     if len(lowered) < len(record):
         raise SchemaError(f"columns of a record for {table.qualified_name} differ only in case")
-    names = set(schema.names)
     missing = names - lowered.keys() if operation != DELETE else ()
-    unknown = lowered.keys() - names - {ROW_ID.lower()}
+    unknown = lowered.keys() - names - {id_name}
     if missing or unknown:
         what = f"lacks {', '.join(sorted(missing))}" if missing else f"has unknown {', '.join(sorted(unknown))}"
         raise SchemaError(f"a record for {table.qualified_name} {what}", remedy="give a value for each column")

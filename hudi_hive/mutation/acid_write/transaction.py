@@ -24,9 +24,6 @@ from hudi_hive.errors import (
     TransactionLostError,
 )
 from hudi_hive.metastore.transactions import (
-    DataOperationType,
-    LockKind,
-    LockPart,
     LockState,
     LockStatus,
     TransactionClient,
@@ -36,11 +33,20 @@ from hudi_hive.metastore.transactions import (
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import BucketFiles, MutationManifest, check_manifests
+from hudi_hive.mutation.acid_write.opened import (
+    OpenedTransaction,
+    SingleTransactions,
+    TransactionSource,
+    check_only_inserts,
+    lock_part,
+    only_inserted,
+)
 from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.registration import Registration, TouchedPartition, touched_partitions
 from hudi_hive.mutation.core import (
     LockFailure,
     LockSettings,
+    RecordInspector,
     TransactionBase,
     TransactionHeartbeat,
     TransactionState,
@@ -55,7 +61,7 @@ _TRIES: Final = 3
 """Transactions that are opened whatever the time, before it is said that others always come first."""
 _COMMIT_PAUSES_S: Final = (0.1, 0.5, 1.0)
 """Waits before a commit that the metastore failed in is sent again."""
-_BEATS: Final = 3
+BEATS: Final = 3
 """Beats in the time that the metastore gives."""
 
 
@@ -73,9 +79,12 @@ class Transaction(TransactionBase):
         tables: Sequence[AcidTable],
         locks: LockSettings,
         storage_options: Mapping[str, Any] | None = None,
+        *,
+        source: TransactionSource | None = None,
     ) -> None:
         super().__init__()
         self._client = client
+        self._source = source or SingleTransactions(client)
         self._beats = beats
         self._locks = locks
         self._storage_options = Credentials(storage_options or {})
@@ -186,14 +195,14 @@ class Transaction(TransactionBase):
         until = time.monotonic() + self._locks.wait_s
         tries = 0
         while True:
-            before = self._client.valid_transactions()
-            self._id = self._client.open()
+            opened = (self._source if not tries else SingleTransactions(self._client)).open()
+            self._id = opened.id
             self._state = TransactionState.OPEN
             self._start_heartbeat(timeout_s)
             self._acquire(until)
             now = self._client.valid_transactions()
             tries += 1
-            if not self._is_late(before, now):
+            if self._source.inserts_only or not self._is_late(opened, now):
                 self._snapshot = now.seen_by(self._id)
                 return
             if tries >= _TRIES and time.monotonic() > until:
@@ -206,13 +215,15 @@ class Transaction(TransactionBase):
             with suppress(TransactionLostError):
                 self._client.abort(self._id)
 
-    def _is_late(self, before: ValidTransactions, now: ValidTransactions) -> bool:
-        """Whether a sink was written by transactions that ended after the first list was taken."""
-        if not now.has_more_than(before):
+    def _is_late(self, opened: OpenedTransaction, now: ValidTransactions) -> bool:
+        """Whether a sink was written by transactions that ended after it was opened."""
+        if not now.has_more_than(opened.before):
             return False
         return any(
-            self._valid_of(table, now).has_more_than(self._valid_of(table, before))
-            for table in self._tables.values()
+            self._valid_of(table, now).has_more_than(
+                self._valid_of(table, opened.before), opened.harmless.get(name, ())
+            )
+            for name, table in self._tables.items()
             if table.sink
         )
 
@@ -224,7 +235,7 @@ class Transaction(TransactionBase):
 
     def _start_heartbeat(self, timeout_s: float) -> None:
         self._lock_id = None
-        interval_s = self._locks.heartbeat_s or timeout_s / _BEATS
+        interval_s = self._locks.heartbeat_s or timeout_s / BEATS
         self._heartbeat = TransactionHeartbeat(
             self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
         )
@@ -236,7 +247,9 @@ class Transaction(TransactionBase):
 
     def _acquire(self, until: float) -> None:
         """Ask for all locks in one request, and poll that one until it is granted."""
-        status = self._client.lock(self._id, [_lock_part(table) for table in self._tables.values()])
+        status = self._client.lock(
+            self._id, [lock_part(table, self._source.inserts_only) for table in self._tables.values()]
+        )
         pause = _FIRST_WAIT_S
         while status.state is LockState.WAITING:
             left = until - time.monotonic()
@@ -279,11 +292,16 @@ class Transaction(TransactionBase):
                     remedy="begin, then read the rows under the transaction's own snapshot",
                 )
 
-    def coordinator(self, database: str, name: str) -> MutatorCoordinator:
+    def coordinator(self, database: str, name: str, inspector: RecordInspector | None = None) -> MutatorCoordinator:
         """Make a coordinator in this process, which the commit closes and accepts.
 
         Each gets a statement number of its own, and may be for a thread of its own. A commit fails if one of them has
         failed or was discarded.
+
+        Args:
+            database: name of the database.
+            name: name of the table.
+            inspector: as of ``MutatorCoordinator``.
 
         Raises:
             MutationStateError: the transaction is not open, or the table is no sink of it.
@@ -291,7 +309,7 @@ class Transaction(TransactionBase):
         self.check_open()
         table = self.table(database, name)
         options = self._storage_options
-        made = MutatorCoordinator(table, statement=next(self._statements), storage_options=options)
+        made = MutatorCoordinator(table, statement=next(self._statements), storage_options=options, inspector=inspector)
         self._coordinators.append(made)
         return made
 
@@ -355,6 +373,7 @@ class Transaction(TransactionBase):
             # The metastore's database had no lock for it in time, say; it is open still, and nobody else can commit it.
             time.sleep(pause_s)
         self._state = TransactionState.COMMITTED
+        self._source.committed(self._id, only_inserted(self._tables, self._manifests))
         with suppress(Exception):
             self._clean()
 
@@ -384,6 +403,8 @@ class Transaction(TransactionBase):
             raise MutationStateError("the transaction has no lock")
         self._heartbeat.verify()
         for name, groups in files.items():
+            if self._source.inserts_only:
+                check_only_inserts(name, groups)
             touched: list[TouchedPartition] = touched_partitions(group for _, group in groups)
             if not touched:
                 continue
@@ -478,10 +499,3 @@ class Transaction(TransactionBase):
     def _stop_heartbeat(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
-
-
-def _lock_part(table: AcidTable) -> LockPart:
-    if not table.sink:
-        return LockPart(table.database, table.name, LockKind.READ, DataOperationType.SELECT)
-    partitioned = bool(table.partition_keys)
-    return LockPart(table.database, table.name, LockKind.WRITE, DataOperationType.UPDATE, dynamic=partitioned)

@@ -1,4 +1,4 @@
-"""Checks which Arrow types of records a table's column can hold without changing values.
+"""Types of columns: which Arrow types a table's column can hold without changing values, and what keys are joined by.
 
 Arrow casts more than that: numbers to text, whole numbers to days, times to their days, doubles to the nearest float.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _KINDS: Final[tuple[tuple[str, Callable[[pa.DataType], bool]], ...]] = (
     ("boolean", pa.types.is_boolean),
@@ -51,6 +52,28 @@ def holds(column: pa.DataType, records: pa.DataType) -> bool:
             holds(ours.type, theirs.type) for ours, theirs in zip(column, records, strict=True)
         )
     return column_kind is not None
+
+
+def join_values(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values of a key as they are joined by: equal ones are the same, which of floats not all of Arrow knows.
+
+    As in Spark, 0.0 is -0.0, and NaN is NaN.
+
+    Args:
+        column: of any type that rows are joined by.
+
+    Returns:
+        The column; of floats, whole numbers that are equal where the floats are.
+    """
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not pa.types.is_floating(array.type):
+        return array
+    zero, nan = pa.scalar(0.0, array.type), pa.scalar(float("nan"), array.type)
+    plain = pc.if_else(pc.is_nan(array), nan, pc.add(array, zero))
+    return plain.view(_BITS[array.type.bit_width])
+
+
+_BITS: Final = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def _kind(kind: pa.DataType) -> str | None:

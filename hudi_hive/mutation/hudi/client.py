@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metastore.transactions import MetastoreLock
-from hudi_hive.mutation.core import TransactionState
+from hudi_hive.mutation.core import ClientBase
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
@@ -23,7 +22,7 @@ from hudi_hive.write.options import WriteConfig
 _OPERATION = HOODIE_DATASOURCE_WRITE_OPERATION
 
 
-class HudiMutatorClient:
+class HudiMutatorClient(ClientBase[HudiTransaction]):
     """Changes records of a Hudi table, one transaction at a time; needs no metastore.
 
     ::
@@ -57,6 +56,7 @@ class HudiMutatorClient:
         executor: TaskExecutor | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
+        super().__init__()
         write_options = dict(options or {})
         operation = str(write_options.pop(_OPERATION, "upsert")).strip().lower()
         if operation != "upsert":
@@ -70,7 +70,6 @@ class HudiMutatorClient:
         self._executor = executor
         self._on_commit = on_commit
         self._client: MetaClient | None = None
-        self._transaction: HudiTransaction | None = None
 
     @property
     def connected(self) -> bool:
@@ -127,36 +126,9 @@ class HudiMutatorClient:
         client = self._connected().reload()
         return (HudiMutationTable.of(client, self._writer_of(client).config.options),)
 
-    def new_transaction(self) -> HudiTransaction:
-        """Make a transaction, for ``begin`` or a ``with`` block; an earlier one that has not begun is retired.
-
-        Raises:
-            MutationStateError: not connected, or another transaction is open.
-        """
+    def _make_transaction(self) -> HudiTransaction:
         client = self._connected()
-        if self._transaction is not None and self._transaction.state is TransactionState.OPEN:
-            raise MutationStateError(
-                f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
-            )
-        if self._transaction is not None:
-            self._transaction.retire()
-        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()), self._on_commit)
-        return self._transaction
+        return HudiTransaction(lambda: self._writer_of(client.reload()), self._on_commit)
 
-    def close(self) -> None:
-        """Abort an open transaction."""
-        transaction, self._transaction = self._transaction, None
+    def _disconnect(self) -> None:
         self._client = None
-        if transaction is None:
-            return
-        transaction.retire()
-        if transaction.state is TransactionState.OPEN:
-            transaction.abort()
-
-    def __enter__(self) -> Self:
-        return self if self.connected else self.connect()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -33,6 +33,7 @@ from hudi_hive.mutation.acid_write import (
     key_tests,
     lowered_names,
 )
+from hudi_hive.mutation.core import join_values
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
@@ -288,5 +289,6 @@ def _matching_rows(reader: HudiReader, changes: pa.Table, rules: HudiMergeRules)
     rows = reader.read(schema.names, tests or None).cast(schema)
     mask = np.ones(rows.num_rows, np.bool_)
     for key, distinct in values.items():
-        mask &= pc.is_in(rows[key], value_set=distinct).to_numpy()
+        sought = pc.unique(join_values(distinct))
+        mask &= pc.is_in(join_values(rows[key]), value_set=sought).to_numpy(zero_copy_only=False)
     return rows.filter(pa.array(mask)).combine_chunks()

@@ -26,7 +26,7 @@ from hudi_hive.errors import (
     TransactionLostError,
     WriteConflictError,
 )
-from hudi_hive.mutation.core import TransactionBase, TransactionState
+from hudi_hive.mutation.core import RecordInspector, TransactionBase, TransactionState
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
@@ -134,16 +134,20 @@ class HudiTransaction(TransactionBase):
             raise
         return self
 
-    def coordinator(self) -> HudiMutatorCoordinator:
+    def coordinator(self, inspector: RecordInspector | None = None) -> HudiMutatorCoordinator:
         """Make a coordinator in this process, which the commit closes and accepts.
 
         A commit fails if one of them has failed or was discarded.
+
+        Args:
+            inspector: as of ``HudiMutatorCoordinator``.
 
         Raises:
             MutationStateError: the transaction is not open.
         """
         self.check_open()
-        made = HudiMutatorCoordinator(self.table(), storage_options=self._storage.storage_options)
+        options = self._storage.storage_options
+        made = HudiMutatorCoordinator(self.table(), storage_options=options, inspector=inspector)
         self._coordinators.append(made)
         return made
 

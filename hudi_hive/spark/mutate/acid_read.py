@@ -24,6 +24,7 @@ from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.connection import SECURITY, secured_uris
 from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, PartitionState
+from hudi_hive.mutation.core import join_values
 from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, store_options
 from hudi_hive.spark.write import Batches, step
@@ -159,7 +160,8 @@ def _matching_partitions(
 
 
 def _is_in(column: pa.Array, values: pa.Array) -> Any:  # noqa: ANN401 - a numpy array
-    return pc.is_in(column, value_set=values, skip_nulls=True).to_numpy(zero_copy_only=False)
+    sought = pc.unique(join_values(values))
+    return pc.is_in(join_values(column), value_set=sought, skip_nulls=True).to_numpy(zero_copy_only=False)
 
 
 @dataclass(frozen=True)

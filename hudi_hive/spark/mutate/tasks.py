@@ -21,7 +21,7 @@ from hudi_hive.errors import MutationError, RecordIdentifierError
 from hudi_hive.formats.orc import DELETE, INSERT, parse_hive_type
 from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable, partition_path
 from hudi_hive.mutation.acid_write import Incoming, MergeRules, MutatorCoordinator, read_incoming
-from hudi_hive.mutation.core import operation_numbers
+from hudi_hive.mutation.core import join_values, operation_numbers
 from hudi_hive.spark.write import Batches, as_schema, gathered_tables, step
 
 OPERATION: Final = "_hudi_hive_operation"
@@ -249,7 +249,9 @@ class MergePairs:
         for key, (values, complete) in self.sought.items():
             column = changes.column(key)
             if complete:
-                is_operation = pc.is_in(column, value_set=values)
+                is_operation: Any = pc.is_in(join_values(column), value_set=pc.unique(join_values(values)))
+            elif pa.types.is_floating(column.type):
+                continue  # all rows were read
             else:
                 is_operation = pc.and_(pc.greater_equal(column, values[0]), pc.less_equal(column, values[1]))
             others = column.filter(pc.and_not(pc.is_valid(column), is_operation))

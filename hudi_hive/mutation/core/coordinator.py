@@ -1,18 +1,16 @@
-"""Base class of coordinators: takes records of a task one by one or in batches, and returns a manifest.
+"""Coordinators: take the records of a task one by one or in batches, and return a manifest.
 
-Source: ``MutatorCoordinator`` of HIVE-10165. What is done with checked records is the business of those that derive:
-``coordinator`` for Hive ACID tables, ``hudi`` for Hudi tables.
+Source: ``MutatorCoordinator`` of HIVE-10165. What becomes of the records is the business of a sink: ``sink`` of
+``acid_write`` for Hive ACID tables, that of ``hudi`` for Hudi tables, or any other.
 """
 
 from __future__ import annotations
 
-import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError, MutationStateError, SchemaError
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.core.inspector import MappingInspector, RecordInspector
+from hudi_hive.mutation.core.sink import M, MutationSink
 
 _PENDING: Final = 8192
 """Records that come one by one are checked and turned into columns so many at a time."""
@@ -68,94 +68,47 @@ def _as_values(values: object) -> tuple[str | None, ...]:
     return tuple(values)
 
 
-class Manifest(Protocol):
-    """The interface of a manifest: what an attempt has written."""
-
-    @property
-    def attempt(self) -> str:
-        """Name of the attempt."""
-
-    @property
-    def rows(self) -> int:
-        """Number of mutated rows."""
-
-    def encode(self) -> str:
-        """Encode as text."""
-
-
-_M = TypeVar("_M", bound=Manifest)
-
-
 class _State(Enum):
     OPEN = "open"
     CLOSED = "closed"
     FAILED = "failed"
 
 
-class CoordinatorBase(ABC, Generic[_M]):
+class Coordinator(Generic[M]):
     """Takes the records of one task; unusable after an error, since without a manifest nothing is accepted.
 
     Args:
-        attempt: name of this attempt at the task, unlike that of any other; by default a random one.
-
-    Raises:
-        MutationStateError: a name that cannot be a folder's.
+        sink: where the records go; the coordinator's own from now on.
+        inspector: takes single records apart, and names the column of identifiers; without one records are mappings
+            of values by column.
     """
 
-    def __init__(self, attempt: str | None) -> None:
-        name = uuid.uuid4().hex if attempt is None else attempt
-        if not name or name != name.strip("./") or "/" in name:
-            raise MutationStateError(f"{name!r} cannot name an attempt")
-        self.attempt = name
+    def __init__(self, sink: MutationSink[M], inspector: RecordInspector | None = None) -> None:
+        self._sink = sink
+        self._inspector = inspector or MappingInspector()
         self._state = _State.OPEN
         self._pending: list[tuple[int, Mapping[str, Any]]] = []
-        self.pending_values: tuple[str | None, ...] = ()
-        self._manifest: _M | None = None
-
-    # -- what those that derive do ----------------------------------------------------------------------------------
+        self._pending_values: tuple[str | None, ...] = ()
+        self._manifest: M | None = None
 
     @property
-    @abstractmethod
-    def _table_name(self) -> str:
-        """The table, as messages name it."""
+    def attempt(self) -> str:
+        """Name of this attempt at the task."""
+        return self._sink.attempt
 
-    @abstractmethod
-    def _check_values(self, values: tuple[str | None, ...]) -> None:
-        """Refuse partition values that cannot be."""
-
-    @abstractmethod
-    def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-        """Convert single records with operations to columns."""
-
-    @abstractmethod
-    def _mutate(
-        self,
-        data: pa.RecordBatch | pa.Table,
-        operations: npt.NDArray[np.int8],
-        partition_values: Sequence[str | None] | None,
-    ) -> None:
-        """Check records and write them."""
-
-    @abstractmethod
-    def _finish(self) -> _M:
-        """Write the remaining records and return the manifest."""
-
-    @abstractmethod
-    def _give_up(self) -> None:
-        """Close what is open."""
-
-    @abstractmethod
-    def _remove(self) -> None:
-        """Remove what was written."""
+    @property
+    def record_id_column(self) -> str:
+        """The column of batches, and of single records, that has the row's identifier."""
+        return self._inspector.record_id_column
 
     # -- one record at a time ---------------------------------------------------------------------------------------
 
-    def insert(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+    def insert(self, partition_values: Sequence[str | None], record: object) -> None:
         """Insert a row. Records are checked in batches of thousands, so errors may be raised by a later call.
 
         Args:
             partition_values: a value for each partition key, None for the default partition; empty without keys.
-            record: a value for each column of the table.
+            record: a value for each column of the table, or what the inspector takes.
 
         Raises:
             MutationWorkerError: this record or one before it breaks a rule; the class says which.
@@ -163,32 +116,44 @@ class CoordinatorBase(ABC, Generic[_M]):
         """
         self._take(INSERT, partition_values, record)
 
-    def update(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+    def update(self, partition_values: Sequence[str | None], record: object) -> None:
         """Update the row of the record's ``ROW__ID`` or, in Hudi tables, of its key; otherwise as ``insert``."""
         self._take(UPDATE, partition_values, record)
 
-    def delete(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+    def delete(self, partition_values: Sequence[str | None], record: object) -> None:
         """Delete the row of the record's ``ROW__ID`` or key; otherwise as ``insert``."""
         self._take(DELETE, partition_values, record)
 
-    def _take(self, operation: int, values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+    def _take(self, operation: int, values: Sequence[str | None], record: object) -> None:
         self.check_open()
-        with self.failing():
+        with self._failing():
             checked = _as_values(values)
-            if self._pending and (checked != self.pending_values or len(self._pending) >= _PENDING):
-                self.send_pending()
+            if self._pending and (checked != self._pending_values or len(self._pending) >= _PENDING):
+                self._send_pending()
             if not self._pending:
-                self._check_values(checked)
-                self.pending_values = checked
-            self._pending.append((operation, record))
+                self._sink.check_values(checked)
+                self._pending_values = checked
+            self._pending.append((operation, self._inspector.values(record)))
 
-    def send_pending(self) -> None:
+    def _send_pending(self) -> None:
         """Write the single records that are held back."""
         records, self._pending = self._pending, []
         if not records:
             return
         operations = np.array([operation for operation, _ in records], np.int8)
-        self._mutate(self._to_table(records), operations, self.pending_values)
+        self._sink.write(self._sink.to_table(records, self._pending_values), operations, self._pending_values)
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Write the single records that are held back, then what the block writes; an error makes it unusable.
+
+        Raises:
+            MutationStateError: the coordinator is closed, or an earlier record failed.
+        """
+        self.check_open()
+        with self._failing():
+            self._send_pending()
+            yield
 
     # -- batches ----------------------------------------------------------------------------------------------------
 
@@ -236,13 +201,11 @@ class CoordinatorBase(ABC, Generic[_M]):
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert_batch``.
         """
-        self.check_open()
-        with self.failing():
-            self.send_pending()
+        with self.sending():
             if not isinstance(batch, pa.RecordBatch | pa.Table):
                 raise SchemaError(f"a batch of records is an Arrow batch or table, not a {type(batch).__name__}")
             values = None if partition_values is None else _as_values(partition_values)
-            self._mutate(batch, _as_operations(operations, batch.num_rows), values)
+            self._sink.write(batch, _as_operations(operations, batch.num_rows), values)
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
@@ -252,11 +215,10 @@ class CoordinatorBase(ABC, Generic[_M]):
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert``.
         """
-        self.check_open()
-        with self.failing():
-            self.send_pending()
+        with self.sending():
+            pass
 
-    def close(self) -> _M:
+    def close(self) -> M:
         """Write the remaining records and return the manifest.
 
         Returns:
@@ -267,10 +229,8 @@ class CoordinatorBase(ABC, Generic[_M]):
             MutationStateError: an earlier record failed.
         """
         if self._state is not _State.CLOSED:
-            self.check_open()
-            with self.failing():
-                self.send_pending()
-                self._manifest = self._finish()
+            with self.sending():
+                self._manifest = self._sink.close()
             self._state = _State.CLOSED
         assert self._manifest is not None
         return self._manifest
@@ -278,12 +238,12 @@ class CoordinatorBase(ABC, Generic[_M]):
     def discard(self) -> None:
         """Delete what this attempt has written, also if it was closed."""
         self._fail()
-        self._remove()
+        self._sink.remove()
 
     def _fail(self) -> None:
         self._state = _State.FAILED
         self._pending = []
-        self._give_up()
+        self._sink.discard()
 
     def __enter__(self) -> Self:
         return self
@@ -306,13 +266,13 @@ class CoordinatorBase(ABC, Generic[_M]):
             return
         closed = self._state is _State.CLOSED
         raise MutationStateError(
-            f"the coordinator of {self._table_name}, attempt {self.attempt}, "
+            f"the coordinator of {self._sink.table_name}, attempt {self.attempt}, "
             + ("is closed" if closed else "has failed or was discarded"),
             remedy="use a new coordinator, and the manifest of that one",
         )
 
     @contextmanager
-    def failing(self) -> Iterator[None]:
+    def _failing(self) -> Iterator[None]:
         """Mark the coordinator as failed when an error leaves the block."""
         try:
             yield
