@@ -308,8 +308,9 @@ class Transaction(TransactionBase):
         """
         self.check_open()
         table = self.table(database, name)
-        options = self._storage_options
-        made = MutatorCoordinator(table, statement=next(self._statements), storage_options=options, inspector=inspector)
+        made = MutatorCoordinator(
+            table, statement=next(self._statements), storage_options=self._storage_options, inspector=inspector
+        )
         self._coordinators.append(made)
         return made
 
