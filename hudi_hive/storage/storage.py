@@ -89,7 +89,7 @@ class Storage(OpenedWhenUsed):
     @property
     def replaces_atomically(self) -> bool:
         """Whether :meth:`write_version` can replace a file only if nobody has changed it."""
-        return isinstance(self._store, VersionedStore)
+        return isinstance(self._store, VersionedStore) and self._store.replaces_atomically
 
     def uri(self, path: str = "") -> str:
         """Full URI of a relative path (``file:/…`` for local files, as Hadoop writes it)."""

@@ -13,7 +13,15 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import LockError, PathNotFoundError, StorageError, StoreUnreachableError
 from hudi_hive.storage import Storage
 from hudi_hive.storage.stores.object_store import ObjectStore
-from integration.support.stores.proxy import Fault, Request, StoreProxy, nth_fault, pages_of, without_header
+from hudi_hive.table.properties import update_properties
+from integration.support.stores.proxy import (
+    Fault,
+    Request,
+    StoreProxy,
+    nth_fault,
+    pages_of,
+    without_header,
+)
 from integration.support.stores.s3 import BUCKET, S3Server
 
 IN_PROCESS = {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider"}
@@ -61,8 +69,61 @@ def test_the_first_table_on_such_a_server_is_refused_and_leaves_nothing(s3: S3Se
 def test_a_server_that_replaces_what_has_changed_has_no_lock_file_of_hudi(s3: S3Server, s3_proxy: StoreProxy) -> None:
     new_table(path := s3.folder(), s3.options())
     s3_proxy.rewrite = without_header("if-match")
-    with pytest.raises(StorageError, match="ignores conditions"):
+    with pytest.raises(StorageError, match="ignores or refuses conditions"):
         HudiTable.open(path, s3.options(s3_proxy.port)).upsert(ROWS, BY_FILE)
+
+
+def without_versions(proxy: StoreProxy, *, refused: bool) -> None:
+    """A server that ignores the condition that a file is of a version, or refuses requests with it."""
+    proxy.rewrite = without_header("if-match")
+    if not refused:
+        return
+
+    def not_passed_on(request: Request, data: bytes) -> bytes:
+        return data.replace(b"PUT ", b"PATCH ", 1) if "if-match" in request.headers else data
+
+    def answer(request: Request, head: bytes, body: bytes) -> tuple[bytes, bytes]:
+        refusal = answered(501, "<Error><Code>NotImplemented</Code></Error>")
+        return refusal if "if-match" in request.headers else (head, body)
+
+    proxy.rewrite, proxy.answer = not_passed_on, answer
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_server_without_versions_is_written_to_by_creation(s3: S3Server, s3_proxy: StoreProxy, refused: bool) -> None:
+    """Properties, commits and the lock do without the condition; nobody is told an error."""
+    without_versions(s3_proxy, refused=refused)
+    options = s3.options(s3_proxy.port)
+    for lock in ({}, IN_PROCESS):
+        table = new_table(path := s3.folder(), options)
+        for _ in range(2):  # the first one changes properties: it makes the metadata table
+            report = table.refresh().upsert(ROWS, lock)
+            assert not report.failed
+        table.refresh().update_schema().rename("v", "w").commit()
+        now = HudiTable.open(path, s3.options())
+        assert now.config.metadata_partitions
+        assert now.scan(selected_fields=["id", "w"]).to_arrow().sort_by("id").to_pylist() == [
+            {"id": "a", "w": 1},
+            {"id": "b", "w": 2},
+        ]
+    with s3_proxy.recording() as recording, pytest.raises(LockError, match="conditional puts"):
+        table.upsert(ROWS, BY_FILE)
+    assert not {"PUT", "CREATE"} & set(recording.kinds)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_properties_are_what_shows_that_a_server_has_no_versions(
+    s3: S3Server, s3_proxy: StoreProxy, refused: bool
+) -> None:
+    new_table(path := s3.folder(), s3.options())
+    without_versions(s3_proxy, refused=refused)
+    storage = Storage(path, {**s3.options(s3_proxy.port), "request_timeout": "29"})  # a client that nobody has used
+    assert storage.replaces_atomically
+    config = update_properties(storage, {"hoodie.x": "1"})
+    assert not storage.replaces_atomically
+    assert config.properties["hoodie.x"] == "1"
+    assert HudiTable.open(path, s3.options()).config.properties["hoodie.x"] == "1"
+    assert not [name for name in s3.files(path) if name.endswith(".backup")]
 
 
 def test_a_creation_that_met_another_request_is_tried_again(s3: S3Server, s3_proxy: StoreProxy) -> None:

@@ -75,6 +75,10 @@ class FileVersion:
 class VersionedStore(Protocol):
     """A store that replaces a file only if it is still of a version."""
 
+    @property
+    def replaces_atomically(self) -> bool:
+        """Whether it does; some servers ignore such conditions, which their first file shows."""
+
     def read_version(self, path: str) -> FileVersion:
         """Read a whole file with what identifies its version."""
 

@@ -27,6 +27,7 @@ from hudi_hive.storage.stores.base import (
     PathStatus,
     forked,
 )
+from hudi_hive.storage.stores.conditions import minds_absence, minds_version
 from hudi_hive.storage.stores.object_faults import PASSING, error_code, http_status, store_error
 from hudi_hive.storage.stores.object_listing import OBJECTS, file_entries, named_objects, without_markers
 from hudi_hive.storage.stores.object_parts import PartsWriter
@@ -60,9 +61,6 @@ _BAD_NAME: Final = "Could not parse path"
 _AZURE_FOLDER: Final = "hdi_isfolder"
 """Attribute of the empty objects that are folders of Azure accounts with a hierarchical namespace."""
 
-_STALE: Final[Any] = {"e_tag": '"0"', "version": "1"}
-"""A version that no file has."""
-
 _DELETIONS: Final = 16
 """Files that are deleted one by one at the same time."""
 
@@ -90,7 +88,7 @@ class ObjectStore:
         retry: how long requests are tried again.
         identity: the bucket, by what tells it from all others: its kind of store, endpoint, account and name.
         is_tested: the store is known to refuse a conditional put of a file that is there. Another one is put to the
-            test by the first file that is created: some servers ignore conditions.
+            test by the first file that is created: some servers ignore or refuse conditions.
     """
 
     has_folders = False
@@ -106,7 +104,7 @@ class ObjectStore:
         identity: str,
         is_tested: bool = True,
     ) -> None:
-        self.creates_atomically = True
+        self.creates_atomically = self.replaces_atomically = True
         self.identity = identity
         self._is_tested = self._is_tested_for_versions = is_tested
         self._process = os.getpid()
@@ -351,20 +349,27 @@ class ObjectStore:
                 if number == 1 or obstore.get(self._client, key).attributes.get(_TOKEN) != token:
                     raise FileExistsError(path) from None
 
-        def again(_: int) -> bool:
-            try:
-                put()
-            except obstore.exceptions.AlreadyExistsError:
-                return True
-            return False
-
         if not self.creates_atomically and self.status(path).kind is not PathKind.MISSING:
             raise FileExistsError(path)
         self._run(path, attempt)
         if not self._is_tested:
             # A second look, for the file may have been deleted by then.
-            self.creates_atomically = self._run(path, again) or self._run(path, again)
+            self.creates_atomically = any(self._run(path, lambda _: minds_absence(put)) for _ in range(2))
             self._is_tested = True
+            self._test_versions(path, data, token)
+
+    def _test_versions(self, path: str, data: bytes, token: str) -> None:
+        """Look once whether the store replaces files only if they are unchanged, by a file with these bytes."""
+        if self._is_tested_for_versions:
+            return
+        attributes = {_TOKEN: token} if token else {}
+        try:
+            minds = self._run(path, lambda _: minds_version(self._client, self._key(path), data, attributes))
+        except StorageError as error:
+            if type(error) is not StorageError:
+                raise
+            minds = False  # it refuses such a condition as such
+        self.replaces_atomically, self._is_tested_for_versions = minds, True
 
     def read_version(self, path: str) -> FileVersion:
         """Read a whole file with its ETag."""
@@ -396,22 +401,19 @@ class ObjectStore:
                     raise FileExistsError(path) from None
                 return _version(data, there.meta, marked=True)
 
-        def stale(_: int) -> bool:
-            try:
-                obstore.put(self._client, key, data, mode=_STALE, attributes={_TOKEN: token}, use_multipart=False)
-            except obstore.exceptions.PreconditionError:
-                return True
-            return False
-
+        if current is not None:
+            self._require_versions(path, current.data, token if current.marked else "")
         try:
             version = self._run(path, attempt)
         except FileNotFoundError:
             raise FileExistsError(path) from None
-        if not self._is_tested_for_versions:
-            if not self._run(path, stale):
-                raise StorageError("the store ignores conditions of puts", path=self._uri(path))
-            self._is_tested_for_versions = True
+        self._require_versions(path, data, token)
         return version
+
+    def _require_versions(self, path: str, data: bytes, token: str) -> None:
+        self._test_versions(path, data, token)
+        if not self.replaces_atomically:
+            raise StorageError("the store ignores or refuses conditions of puts (If-Match)", path=self._uri(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a stream: one request for a file of up to 16 MiB, parts for a larger one."""

@@ -11,7 +11,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
-from hudi_hive.errors import InvalidPropertiesError, PathExistsError, PathNotFoundError, TableNotFoundError
+from hudi_hive.errors import (
+    InvalidPropertiesError,
+    PathExistsError,
+    PathNotFoundError,
+    StorageError,
+    TableNotFoundError,
+)
 from hudi_hive.formats import format_properties, parse_properties
 from hudi_hive.names import HOODIE_DATABASE_NAME, HOODIE_TABLE_CHECKSUM, HOODIE_TABLE_NAME
 from hudi_hive.storage import FileVersion, Storage, run_together
@@ -74,9 +80,12 @@ def update_properties(
     if recovered.version is not None:
         try:
             storage.write_version(PROPERTIES_PATH, properties_bytes(new, "Updated at"), recovered.version)
+            return config
         except PathExistsError as error:
             raise _changed_meanwhile(path) from error
-        return config
+        except StorageError:
+            if storage.replaces_atomically:
+                raise  # otherwise the store has just turned out not to, and nothing was written
     storage.write_bytes(BACKUP_PATH, data)
     storage.flush([BACKUP_PATH])
     storage.delete(PROPERTIES_PATH)
