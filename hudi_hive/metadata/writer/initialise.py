@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
@@ -52,7 +53,7 @@ from hudi_hive.names import (
     HOODIE_TIMELINE_PATH,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.keys import PARTITION_METAFILE
 from hudi_hive.table.properties import PROPERTIES_PATH, properties_bytes, update_properties
 from hudi_hive.timeline import Instant
@@ -142,6 +143,7 @@ class NewPartitions:
         self._instant = ""
         self._requested: Instant | None = None
         self._stats: list[Mapping[str, Any]] = []
+        self._files: list[dict[str, Any]] = []
         self._properties: dict[str, str] = {}
 
     @property
@@ -177,11 +179,17 @@ class NewPartitions:
         empty = [number for number in range(groups) if store.storage.is_local or number not in shares]
         for number in empty:
             file_id = f"{PREFIXES[partition]}{number:04d}-0"
-            store.storage.create_if_absent(f"{partition}/.{file_id}_{instant}.log.1_0-0-0", first)
-        self._stats += in_threads(
+            name = f".{file_id}_{instant}.log.1_0-0-0"
+            store.storage.create_if_absent(f"{partition}/{name}", first)
+            self._files.append({"partition": partition, "name": name, "size": len(first)})
+        stats = in_threads(
             lambda item: write_base(store, partition, f"{PREFIXES[partition]}{item[0]:04d}-0", instant, item[1]),
             list(shares.items()),
         )
+        self._stats += stats
+        for stat in stats:
+            name, size = posixpath.basename(stat["path"]), stat["fileSizeInBytes"]
+            self._files.append({"partition": partition, "name": name, "size": size})
         self.names.append(partition)
 
     def _begin(self) -> str:
@@ -203,11 +211,14 @@ class NewPartitions:
             self._take_back(self._requested)
             return
         try:
-            self._store.complete(DELTA_COMMIT, self._instant, "BULK_INSERT", self._stats)
+            behind = self._store.complete(DELTA_COMMIT, self._instant, "BULK_INSERT", self._stats)
         except BaseException:
             self._take_back(self._requested)
             raise
-        self._store.move_to_now()
+        if self._is_new and behind is not None:
+            self._store.move_to_now(behind, pa.Table.from_pylist(self._files, FILES_SCHEMA))
+        else:
+            self._store.move_to_now()
         complete = sorted({*_listed(self.client, COMPLETE_PARTITIONS), *self.names})
         inflight = [name for name in _listed(self.client, INFLIGHT_PARTITIONS) if name not in self.names]
         lists = {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}

@@ -107,9 +107,10 @@ class MetadataStore:
         self.instants = TimelineWriter(self.storage, self.config)
         self.move_to_now()
 
-    def move_to_now(self) -> None:
-        """Read the timeline anew."""
-        self.client = MetaClient(self.storage, self.config)
+    def move_to_now(self, client: MetaClient | None = None, files: pa.Table | None = None) -> None:
+        """Read the timeline anew, or take over a client that is as of now, and the listing of all partitions."""
+        self.client = MetaClient(self.storage, self.config) if client is None else client
+        self._files = files
 
     @property
     def version(self) -> int:
@@ -170,7 +171,7 @@ class MetadataStore:
         """
         requested = self.instants.create_requested(DELTA_COMMIT, instant)
         try:
-            files = list_folders(self.storage, sorted(changes))
+            files = list_folders(self.storage, sorted(changes)) if self._files is None else self._files
             jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name], files)]
             self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs), just_seen=True)
             stats = in_threads(lambda job: self._append(instant, *job), jobs)
@@ -184,12 +185,20 @@ class MetadataStore:
 
     def complete(
         self, action: str, instant: str, operation: str, stats: Sequence[Mapping[str, Any]], *, compacted: bool = False
-    ) -> None:
-        """Complete an inflight write of the metadata table."""
+    ) -> MetaClient | None:
+        """Complete an inflight write of the metadata table.
+
+        Returns:
+            A client of the table behind it, as far as it is known; None where the timeline has to be read.
+        """
         metadata = NewCommitMetadata(operation, {"schema": self.schema}, stats, compacted=compacted)
         layout = self.config.layout
         completion = self.clock.completion_time(self.client.timeline, instant) if layout == 2 else None
-        self.instants.complete(action, instant, encode_commit(metadata, layout), completion, just_seen=True)
+        payload = encode_commit(metadata, layout)
+        done = self.instants.complete(action, instant, payload, completion, just_seen=True)
+        if layout == 1 or self.storage.is_local:
+            return None
+        return self.client.at(self.client.timeline.with_completed(done, payload))
 
     def _announced(self, jobs: Sequence[_Job]) -> bytes:
         """What the inflight instant says of the slices that are about to be appended to.

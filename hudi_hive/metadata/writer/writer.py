@@ -67,6 +67,7 @@ class MetadataWriter:
         self._schema: Mapping[str, object] | None = None
         self._versions: Sequence[InternalSchema] = ()
         self._store: MetadataStore | None = None
+        self._indexed: tuple[Mapping[str, object], tuple[IndexedColumn, ...]] | None = None
 
     @classmethod
     def open(
@@ -244,11 +245,14 @@ class MetadataWriter:
         return partition in self._client.config.metadata_partitions
 
     def _columns(self) -> tuple[IndexedColumn, ...]:
+        """The columns that have statistics; once for each schema."""
         avro = self._schema if self._schema is not None else self._client.avro_schema()
         if avro is None:
             return ()
-        schema = avro_to_arrow(dict(avro))
-        return indexed_columns(self._client, with_meta_fields(schema), self._options)
+        if self._indexed is None or self._indexed[0] != avro:
+            schema = with_meta_fields(avro_to_arrow(dict(avro)))
+            self._indexed = avro, indexed_columns(self._client, schema, self._options)
+        return self._indexed[1]
 
     # -- keeping in step -----------------------------------------------------------------------------------------
 
@@ -277,7 +281,7 @@ class MetadataWriter:
         """
         if not current:
             self._client = self._client.reload()
-        self._schema = schema if schema is not None else self._schema
+        self._schema, self._indexed = schema if schema is not None else self._schema, None
         self._versions = versions
         self._drop_unwanted()
         store = self._repaired()
