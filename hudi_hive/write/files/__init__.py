@@ -6,6 +6,7 @@ from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partitio
 from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteContext
 from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
+    MARKERS,
     made_markers,
     marked_files,
     marked_instants,
@@ -34,6 +35,7 @@ from hudi_hive.write.files.write_tasks import (
 __all__ = [
     "DELETES_SCHEMA",
     "FILE_NAME",
+    "MARKERS",
     "PARTITION_PATH",
     "RECORD_KEY",
     "RECORD_LOCATIONS",

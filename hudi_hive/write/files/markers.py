@@ -24,7 +24,9 @@ from hudi_hive.timeline.core import STAGING, staging_folder
 
 _log = logging.getLogger(__name__)
 
-_TEMP: Final = ".hoodie/.temp"
+MARKERS: Final = ".hoodie/.temp"
+"""Folder of all markers and staged records."""
+
 _MARKER: Final = ".marker."
 _made_here: Final[dict[tuple[str, str], list[str]]] = {}
 """Markers on stores that this process has made, by table and instant."""
@@ -41,7 +43,7 @@ class MarkerKind(StrEnum):
 
 def marker_folder(instant: str) -> str:
     """Folder of an instant's markers, relative to the base path."""
-    return f"{_TEMP}/{instant}"
+    return f"{MARKERS}/{instant}"
 
 
 def create_marker(storage: Storage, instant: str, partition: str, name: str, kind: MarkerKind) -> None:
@@ -165,7 +167,7 @@ def try_remove_markers(storage: Storage, instant: str, *, made_here: bool = Fals
 
 def marked_instants(storage: Storage) -> list[str]:
     """Requested times of the instants that have markers or staged records."""
-    listing = storage.list(_TEMP, missing_ok=True)
+    listing = storage.list(MARKERS, missing_ok=True)
     names = map(posixpath.basename, listing.column("path").filter(listing.column("is_dir")).to_pylist())
     instants = dict.fromkeys(name.removeprefix(STAGING) for name in names)
     return [name for name in instants if name.isascii() and name.isdigit()]

@@ -21,7 +21,6 @@ from hudi_hive.errors import InstantNotFoundError, WriteConflictError, WriteErro
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options import services as declared
-from hudi_hive.storage import Storage, run_together
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import check_data_files
 from hudi_hive.timeline import Instant, State
@@ -44,19 +43,18 @@ from hudi_hive.timeline.payloads import (
 )
 from hudi_hive.write.coordination import (
     WriterHeartbeat,
-    beating_instants,
     heartbeat_times,
     remove_heartbeat,
     silent_instants,
 )
 from hudi_hive.write.files import (
-    marked_instants,
     remove_markers,
     remove_staging,
     remove_unclaimed,
     try_remove_leftovers,
 )
 from hudi_hive.write.rollback.late_files import with_announced
+from hudi_hive.write.rollback.leftovers import drop_leftovers, leftovers
 from hudi_hive.write.rollback.requests import undo_request
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, versions_until
@@ -143,7 +141,7 @@ def rollback_failed_writes(context: ServiceContext, *, recent: bool = False) -> 
     Raises:
         WriteError: a restore has not ended.
     """
-    marked, beating = _leftovers(context.client.storage)
+    marked, beating = leftovers(context.client.storage)
     if recent and not marked and not beating and not context.client.timeline.pending():
         return []
     context = context.reload()  # behind the listings: whose markers were there is on the timeline, if it goes on
@@ -154,42 +152,11 @@ def rollback_failed_writes(context: ServiceContext, *, recent: bool = False) -> 
             with suppress(WriteConflictError):  # another process goes on with it
                 done.append(resume(context, pending))
         context = context.reload()
-    _drop_leftovers(context, marked, beating)
+    drop_leftovers(context, marked, beating)
     for requested in sorted((i.requested for i in _dead_writes(context)), reverse=True):
         with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
             done.append(rollback(context, requested, dead=True, pending=True))
     return done
-
-
-def _leftovers(storage: Storage) -> tuple[list[str], list[str]]:
-    """Instants with markers, and instants with a heartbeat; a store is asked for both at the same time."""
-    marked, beating = run_together(storage, [partial(marked_instants, storage), partial(beating_instants, storage)])
-    return marked, beating
-
-
-def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
-    """Delete markers and heartbeats of instants that are not pending: completed, undone, or never requested.
-
-    A writer that lives has its instant pending before it makes markers; but it beats before it is on the timeline. One
-    that was taken for dead while it stood still may have written after it was undone: those files go with the markers.
-
-    Args:
-        context: the table, read after the two were listed.
-        marked: instants with markers.
-        beating: instants with a heartbeat.
-    """
-    storage, timeline = context.client.storage, context.client.timeline
-    pending = {i.requested for i in timeline.pending()}
-    left = [instant for instant in marked if instant not in pending]
-    completed = {i.requested for i in (*timeline.instants, *(timeline.archived().instants if left else ()))}
-    for instant in left:
-        if instant not in completed:
-            remove_unclaimed(storage, instant, ())
-        try_remove_leftovers(storage, instant)
-    interval, misses = heartbeat_times(context.options)
-    left = [instant for instant in beating if instant not in pending]
-    for instant in silent_instants(storage, left, interval_ms=interval, misses=misses) if left else ():
-        remove_heartbeat(storage, instant)
 
 
 def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
