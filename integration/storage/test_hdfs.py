@@ -71,6 +71,18 @@ def test_files_are_written_read_listed_moved_and_deleted(hdfs: str) -> None:
     assert storage.list("a", missing_ok=True).num_rows == 0
 
 
+def test_a_file_that_was_deleted_while_it_was_written_does_not_come_back(hdfs: str) -> None:
+    """The name node takes the lease away with the file: what a writer that stood still sends later makes nothing."""
+    storage = Storage(f"{hdfs}/leases")
+    stream = storage.open_output("p/x.parquet")
+    stream.write(bytes(1 << 20))
+    storage.delete("p/x.parquet")
+    with pytest.raises(Exception, match=r"(?i)lease|does not exist|not open"):
+        stream.write(bytes(1 << 20))
+        stream.close()
+    assert not storage.exists("p/x.parquet")
+
+
 @pytest.mark.parametrize("rounds", [5, long_case(1_000)])
 def test_one_of_eight_that_race_creates_a_file(hdfs: str, rounds: int) -> None:
     def create(number: int, name: str) -> bool:

@@ -187,11 +187,33 @@ def test_a_writer_that_was_excluded_says_so(s3: S3Server, path: str) -> None:
     check_clean(s3, path, merged(0, 1))
 
 
+def test_a_single_writer_does_not_complete_over_the_lock_of_another(s3: S3Server, path: str) -> None:
+    """A deletion that came late took its lock file away, and another one has the lock now; no mode was configured."""
+    writer = LocalWriter(HudiTable.open(path, s3.options()).client, NO_METADATA)
+    schema = json.dumps(writer.client.avro_schema())
+    other = StoreLock(Storage(path.replace("s3://", "s3a://"), s3.options()))
+    with pytest.raises(LockLostError), writer.transaction() as transaction:
+        original = transaction._writer.prepare
+
+        def overtaken(*arguments: Any, **options: Any) -> None:
+            original(*arguments, **options)
+            other.storage.delete(other.path)
+            assert other.try_acquire()
+
+        transaction._writer.prepare = overtaken  # type: ignore[method-assign]
+        transaction.commit(WRITE_STATUS_SCHEMA.empty_table(), schema=schema)
+    other.verify()
+    other.release()
+    assert values(path, s3.options()) == merged(0)
+    HudiTable.open(path, s3.options()).upsert(rows(1), NO_METADATA)
+    check_clean(s3, path, merged(0, 1))
+
+
 def locks(s3: S3Server, s3_proxy: StoreProxy) -> tuple[StoreLock, StoreLock, StoreLock]:
     """Three locks of one table; the requests of the first can be broken."""
     path = s3.folder()
     options = [{**s3.options(s3_proxy.port), "retry_timeout": "0.3"}, s3.options(), s3.options()]
-    first, second, third = (StoreLock(Storage(path, one), several=True) for one in options)
+    first, second, third = (StoreLock(Storage(path, one)) for one in options)
     return first, second, third
 
 

@@ -104,8 +104,7 @@ def table_lock(
     make = _in_process if name is None else _PROVIDERS[name.rpartition(".")[2]]
     provider, folder = make(_Request(texts, storage, metastore, sleep)), TableFolderLock.of(storage)
     # Other providers keep writers of all machines apart by themselves.
-    several = lock_options.CONCURRENCY_MODE.of(texts) != "SINGLE_WRITER"
-    store = StoreLock.of(storage, several=several) if isinstance(provider, InProcessLock) else None
+    store = StoreLock.of(storage) if isinstance(provider, InProcessLock) else None
     # Hudi's lock file is looked at once in each try, and its single writers take no lock.
     wait_ms = lock_options.LOCK_WAIT.of(texts)
     if wait_ms is None:

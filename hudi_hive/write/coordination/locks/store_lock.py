@@ -6,8 +6,8 @@ clocks are compared. A holder that was not able to renew it gives up well before
 
 A store may carry a request out late, when its sender has let go of the lock or was taken for dead. A renewal that comes
 late replaces nothing, where a store replaces files under a condition. A deletion that comes late may take the next
-holder's file away: so where there are several writers a holder reads the file before the step that the lock protects,
-and that step is void if another one takes the lock behind that (:func:`exclude_former_holders`).
+holder's file away: so a holder reads the file before the step that the lock protects, and that step is void if another
+one takes the lock behind that (:func:`exclude_former_holders`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class StoreLock(LockFile):
     Args:
         storage: rooted at the table's base path.
         lease_s: seconds after which an unchanged lock is taken away.
-        several: there are several writers: the file is read when the lock is verified.
         clock: seconds that go on while the machine sleeps.
     """
 
@@ -50,19 +49,17 @@ class StoreLock(LockFile):
         storage: Storage,
         *,
         lease_s: float = LEASE_S,
-        several: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(storage, _PATH, lease_s=lease_s, relied_s=lease_s * _SAFE, clock=clock, lost=_LOST)
-        self.several = several
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen: dict[bytes, float] = {}
 
     @classmethod
-    def of(cls, storage: Storage, *, several: bool = False) -> StoreLock | None:
+    def of(cls, storage: Storage) -> StoreLock | None:
         """The lock of a table; None on the local disk, and on stores that do not create files atomically."""
-        return None if storage.is_local or not storage.creates_atomically else cls(storage, several=several)
+        return None if storage.is_local or not storage.creates_atomically else cls(storage)
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free, that of an ended process, or unchanged for the lease.
@@ -127,9 +124,9 @@ class StoreLock(LockFile):
         """Verify that nobody can have taken the lock over.
 
         Raises:
-            LockLostError: it is too old, the process has forked, or, with several writers, the file is another one's.
+            LockLostError: it is too old, the process has forked, or the file is another one's.
         """
-        if self.several and not super().is_own(self.token):
+        if not super().is_own(self.token):
             self.renewed = -math.inf
         super().verify()
 
