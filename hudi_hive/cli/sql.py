@@ -84,14 +84,16 @@ def sql(
     output_file: str | None,
     output: Output,
 ) -> None:
-    """Run a SELECT over Hudi tables, without a JVM; a STATEMENT of - is read from standard input.
+    """Run a SELECT over Hudi tables, or an INSERT, without a JVM; a STATEMENT of - is read from standard input.
 
     Tables are named as in the metastore (database.table), or by --table. `t AT (TIMESTAMP => '2024-05-01 12:00:00')`
-    shows a table as it was. SHOW SCHEMAS, SHOW TABLES FROM …, DESCRIBE and EXPLAIN work, too; nothing is written.
+    or `t FOR TIMESTAMP AS OF '…'` shows a table as it was, hudi_table_changes('t', 'cdc', begin, end) what a range of
+    commits did. SHOW SCHEMAS, SHOW TABLES FROM …, DESCRIBE and EXPLAIN work, too. INSERT INTO t (a, b) SELECT … writes
+    the rows of a query as one commit.
     """
     connector = tables.connector()
     block_pandas()
-    from hudi_hive.sql import SqlEngine
+    from hudi_hive.sql import SqlEngine, is_insert
 
     engine = SqlEngine(
         connector,
@@ -103,7 +105,16 @@ def sql(
     )
     text = sys.stdin.read() if statement == "-" else statement
 
-    def select() -> None:
+    def run() -> None:
+        if is_insert(text):
+            if output_file is not None:
+                raise InvalidOptionError("an INSERT has no rows to write", remedy="leave out --output-file")
+            report = engine.insert(text)
+            values = {"instant": report.instant.requested, "inserted": report.inserted, "updated": report.updated}
+            output.pairs("written", values)
+            for step, error in report.failed.items():
+                click.echo(f"warning: the rows are written, but {step} failed: {error}", err=True)
+            return
         if output_file is not None:
             rows = write_parquet(lambda: engine.query(text), output_file)
             output.pairs("written", {"file": output_file, "rows": rows})
@@ -112,7 +123,7 @@ def sql(
             output.stream("rows", reader)
 
     try:
-        run_interruptible(select, engine.interrupt)
+        run_interruptible(run, engine.interrupt)
     except KeyboardInterrupt:
         engine.discard_files()
         click.echo("interrupted", err=True)

@@ -13,14 +13,12 @@ from hudi_hive.connector.dataset import ScanDataset, ScanSource, TableSource
 
 if TYPE_CHECKING:
     from hudi_hive.connector.connector import ConnectorSource, HudiConnector
-    from hudi_hive.connector.metadata import (
-        ConnectorColumn,
-        ConnectorMetadata,
-        HudiTableHandle,
-        PartitionKey,
-        TableStatistics,
-    )
+    from hudi_hive.connector.datafusion_source import register_datafusion
+    from hudi_hive.connector.handle import HudiTableHandle, PartitionKey, ScanHandle, TableHandle
+    from hudi_hive.connector.metadata import ConnectorColumn, ConnectorMetadata, TableStatistics
+    from hudi_hive.connector.page_sink import InsertFragment, InsertHandle, PageSink, begin_insert, finish_insert
     from hudi_hive.connector.page_source import PageSources
+    from hudi_hive.connector.polars_source import polars_lazy
     from hudi_hive.connector.split_manager import PartitionSource, SplitSource
 
 __all__ = [
@@ -29,14 +27,23 @@ __all__ = [
     "ConnectorSource",
     "HudiConnector",
     "HudiTableHandle",
+    "InsertFragment",
+    "InsertHandle",
+    "PageSink",
     "PageSources",
     "PartitionKey",
     "PartitionSource",
     "ScanDataset",
+    "ScanHandle",
     "ScanSource",
     "SplitSource",
+    "TableHandle",
     "TableSource",
     "TableStatistics",
+    "begin_insert",
+    "finish_insert",
+    "polars_lazy",
+    "register_datafusion",
 ]
 
 _HOMES = {
@@ -44,12 +51,21 @@ _HOMES = {
     "ConnectorMetadata": "metadata",
     "ConnectorSource": "connector",
     "HudiConnector": "connector",
-    "HudiTableHandle": "metadata",
+    "HudiTableHandle": "handle",
+    "InsertFragment": "page_sink",
+    "InsertHandle": "page_sink",
+    "PageSink": "page_sink",
     "PageSources": "page_source",
-    "PartitionKey": "metadata",
+    "PartitionKey": "handle",
     "PartitionSource": "split_manager",
+    "ScanHandle": "handle",
     "SplitSource": "split_manager",
+    "TableHandle": "handle",
     "TableStatistics": "metadata",
+    "begin_insert": "page_sink",
+    "finish_insert": "page_sink",
+    "polars_lazy": "polars_source",
+    "register_datafusion": "datafusion_source",
 }
 
 

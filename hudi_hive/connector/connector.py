@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
+from hudi_hive.connector.handle import HudiTableHandle
+from hudi_hive.connector.metadata import ConnectorMetadata
+from hudi_hive.connector.page_sink import InsertFragment, InsertHandle, PageSink, begin_insert, finish_insert
 from hudi_hive.connector.page_source import PageSources
 from hudi_hive.connector.split_manager import PartitionSource, SplitSource
+from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.core import Filter
+from hudi_hive.plan.model import QueryType
 from hudi_hive.plan.splits import DynamicFilter, HudiSplit, LoadLimits, SplitOptions
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import in_order
 
 if TYPE_CHECKING:
+    import polars as pl
+    from datafusion import SessionContext
+
     from hudi_hive.connector.dataset import ScanDataset
+    from hudi_hive.write.writers import WriteReport
 
 _READERS = 4
 
@@ -144,6 +152,60 @@ class HudiConnector:
         from hudi_hive.connector.dataset import ScanDataset
 
         return ScanDataset(ConnectorSource(self, handle), **options)
+
+    def to_polars_lazy(self, handle: HudiTableHandle) -> pl.LazyFrame:
+        """A table as a lazy Polars frame, whose columns and predicates reach the plan of each collection.
+
+        Raises:
+            MissingDependencyError: Polars is not installed.
+        """
+        from hudi_hive.connector.polars_source import polars_lazy
+
+        return polars_lazy(ConnectorSource(self, handle))
+
+    def to_datafusion(
+        self, table_name: str, handle: HudiTableHandle, context: SessionContext | None = None
+    ) -> SessionContext:
+        """Let DataFusion query a table under a name; arguments and errors as of ``register_datafusion``."""
+        from hudi_hive.connector.datafusion_source import register_datafusion
+
+        return register_datafusion(table_name, ConnectorSource(self, handle), context)
+
+    def begin_insert(
+        self, handle: HudiTableHandle, columns: Sequence[str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> InsertHandle:
+        """Begin an insert into a table: nothing is written yet.
+
+        Args:
+            handle: the table, as of now.
+            columns: columns that pages will have, in any case; others become null. None: all but Hudi's meta columns.
+            options: as of :func:`hudi_hive.connector.begin_insert`.
+
+        Raises:
+            UnsupportedTableError: the handle is of a ``_ro`` table, of a moment or of a range.
+            HudiHiveError: as of :func:`hudi_hive.connector.begin_insert`.
+        """
+        if handle.query_type is not QueryType.SNAPSHOT or handle.as_of is not None:
+            raise UnsupportedTableError(
+                f"{handle.full_name} is not inserted into: it is read by a {handle.query_type} query",
+                path=handle.base_path,
+                remedy="insert into the table itself, as of now",
+            )
+        return begin_insert(handle.client, columns, options)
+
+    def page_sink(self, insert: InsertHandle) -> PageSink:
+        """A sink for the pages of one task of an insert."""
+        return PageSink(insert)
+
+    def finish_insert(
+        self, handle: HudiTableHandle, insert: InsertHandle, fragments: Sequence[InsertFragment]
+    ) -> WriteReport:
+        """Write the rows of all sinks of an insert as one commit; without it an insert leaves nothing.
+
+        Arguments and errors are those of :func:`hudi_hive.connector.finish_insert`. Partitions that are new are read by
+        their names when the table was synced again.
+        """
+        return finish_insert(handle.client, insert, fragments)
 
     def close(self) -> None:
         """Close the connections that the connector opened."""

@@ -7,34 +7,24 @@ Hudi table itself, which may be ahead of its last sync.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import cached_property
-from hudi_hive.connector.hive_types import arrow_type
+from hudi_hive.connector.handle import HudiTableHandle, PartitionKey
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
-from hudi_hive.errors import HudiHiveError, SchemaError
+from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
-from hudi_hive.plan.core import Filter, PartitionPlanner, plan_scan
-from hudi_hive.plan.model import QueryType
-from hudi_hive.predicate import RowFilter, conjunction, parse_filter
+from hudi_hive.plan.core import Filter, plan_scan
+from hudi_hive.plan.model import Moment, QueryType, ReadOptions
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionKey:
-    """A partition key as the metastore has it: lower-case name and Hive type."""
-
-    name: str
-    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,97 +63,6 @@ class TableStatistics:
     files: int | None
 
 
-@dataclass(frozen=True)
-class HudiTableHandle:
-    """A table at one moment, which can be pickled for planning and reading elsewhere.
-
-    Attributes:
-        database, name: in the metastore, in lower case.
-        base_path: the Hudi table's base path, a URI.
-        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
-        query_type: snapshot, or read_optimized for the ``_ro`` table of a merge-on-read table.
-        partition_keys: the metastore's partition keys, in its order.
-        instant: requested time of the newest completed write that is visible; None for an empty table.
-        row_filter: what :meth:`ConnectorMetadata.apply_filter` was given so far.
-        client: the table as of that moment.
-    """
-
-    database: str
-    name: str
-    base_path: str
-    table_type: str
-    query_type: QueryType
-    partition_keys: tuple[PartitionKey, ...]
-    instant: str | None
-    row_filter: RowFilter | None = None
-    client: MetaClient = field(compare=False, repr=False, kw_only=True)
-
-    @property
-    def full_name(self) -> str:
-        """``database.table``."""
-        return f"{self.database}.{self.name}"
-
-    @property
-    def query(self) -> Query:
-        """The query of a plain SELECT."""
-        return Query(query_type=self.query_type)
-
-    @cached_property
-    def table_schema(self) -> pa.Schema:
-        """The Hudi table's own columns as the query shows them, meta columns first."""
-        return PartitionPlanner(self.client, self.query).template().schema
-
-    @cached_property
-    def extra_keys(self) -> pa.Schema:
-        """Partition keys that are no column of the Hudi table.
-
-        A sync may have named its own. The metastore alone has their values.
-
-        Raises:
-            SchemaError: a key whose Hive type is not understood.
-        """
-        own = {name.lower() for name in self.table_schema.names}
-        try:
-            fields = [pa.field(k.name, arrow_type(k.type)) for k in self.partition_keys if k.name.lower() not in own]
-        except SchemaError as error:
-            raise SchemaError(f"{self.full_name}: {error.message}", path=self.base_path) from error
-        return pa.schema(fields)
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        """Columns of the rows: those of the Hudi table, then :attr:`extra_keys`."""
-        own = self.table_schema
-        return pa.schema([*own, *self.extra_keys], metadata=own.metadata) if len(self.extra_keys) else own
-
-    def filter_of(self, row_filter: Filter) -> RowFilter | None:
-        """A filter together with the handle's own, bound to :attr:`schema`; None when every row passes.
-
-        Raises:
-            PredicateError, UnknownColumnError: it cannot be read or does not fit the schema.
-        """
-        given = parse_filter(row_filter, self.schema)
-        roots = [part.root for part in (self.row_filter, given) if part is not None and not part.is_trivial]
-        return RowFilter(conjunction(roots), self.schema) if roots else None
-
-    def own_filter(self, row_filter: RowFilter | None) -> RowFilter | None:
-        """The part of a filter that is about columns of the Hudi table, bound to :attr:`table_schema`."""
-        if row_filter is None:
-            return None
-        part = row_filter.restrict(self.table_schema.names)
-        return None if part.is_trivial else RowFilter(part.root, self.table_schema)
-
-    def __getstate__(self) -> dict[str, Any]:
-        dropped = ("table_schema", "extra_keys", "schema")
-        # Copied first: what another thread works out meanwhile is put among them.
-        state = {name: value for name, value in self.__dict__.copy().items() if name not in dropped}
-        return {**state, "timeline": self.client.timeline}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        timeline = state.pop("timeline")
-        self.__dict__.update(state)
-        self.__dict__["client"] = state["client"].at(timeline)
-
-
 class ConnectorMetadata:
     """Metadata of Hudi tables, from the metastore and from the tables themselves.
 
@@ -197,27 +96,51 @@ class ConnectorMetadata:
         names = self._metastore.tables(schema.lower())
         return sorted(str(t.tableName) for t in self._metastore.table_objects(schema.lower(), names) if is_hudi(t))
 
-    def table(self, schema: str, name: str) -> HudiTableHandle:
+    def table(
+        self,
+        schema: str,
+        name: str,
+        *,
+        query_type: str | None = None,
+        as_of: Moment | None = None,
+        begin: Moment | None = None,
+        end: Moment | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> HudiTableHandle:
         """One table, as of now; names in any case. One call, and a listing of the table's timeline.
+
+        Args:
+            schema, name: database and table.
+            query_type, as_of, begin, end, options: what is asked of it, as of ``HudiTable.scan``. Without
+                ``query_type`` a ``_ro`` table shows its read-optimised rows, also as of a moment.
 
         Raises:
             NoSuchObjectError: no such table.
             UnsupportedTableError: it is no Hudi table, or one that is not read.
             MetastoreError: what is registered contradicts itself.
+            InvalidOptionError: an option or argument is unknown, invalid or contradicts another.
             TableError: the Hudi table is not there or cannot be opened.
         """
         table = self._metastore.table(schema.lower(), name.lower())
         base_path = base_path_of(table)
         client = MetaClient.load(base_path, self._storage_options, counters=self._counters, listing=MetadataListing())
-        last = client.timeline.last_completed_write()
+        zone = client.config.timezone
+        query = Query.of(query_type, as_of=as_of, begin=begin, end=end, options=options, timezone=zone)
+        if query.query_type is QueryType.SNAPSHOT and not _says_type(query_type, options):
+            plain = query_type_of(table, merge_on_read=client.config.is_merge_on_read)
+            query = replace(query, query_type=plain)
         return HudiTableHandle(
             database=schema.lower(),
             name=name.lower(),
             base_path=client.base_path,
             table_type=client.config.table_type,
-            query_type=query_type_of(table, merge_on_read=client.config.is_merge_on_read),
+            query_type=query.query_type,
             partition_keys=tuple(PartitionKey(key.name, key.type) for key in table.partitionKeys or []),
-            instant=last.requested if last is not None else None,
+            instant=_last_write(client, query.as_of),
+            as_of=query.as_of,
+            begin=query.begin,
+            end=query.end,
+            options=query.options,
             client=client,
         )
 
@@ -274,7 +197,8 @@ class ConnectorMetadata:
         slices = plan.slices
         logs = int(pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0)
         files = slices.num_rows - slices.column("base_file").null_count + logs
-        rows = None if logs else _rows(metadata, slices)
+        in_part = handle.query_type.has_range
+        rows = None if logs or in_part else _rows(metadata, slices)
         return TableStatistics(rows, plan.total_bytes, files)
 
     def _registered(self, handle: HudiTableHandle) -> Table:
@@ -282,6 +206,19 @@ class ConnectorMetadata:
         if not is_hudi(table):
             base_path_of(table)  # says what it is
         return table
+
+
+def _says_type(query_type: str | None, options: Mapping[str, Any] | None) -> bool:
+    return query_type is not None or ReadOptions.parse(options or {}).query_type is not None
+
+
+def _last_write(client: MetaClient, as_of: str | None) -> str | None:
+    """Requested time of the newest completed write that a query sees."""
+    writes = [i.requested for i in client.timeline.write_instants() if i.is_completed] if as_of is not None else []
+    if as_of is not None:
+        return max((time for time in writes if time <= as_of), default=None)
+    last = client.timeline.last_completed_write()
+    return None if last is None else last.requested
 
 
 def _rows(metadata: MetadataTable, slices: pa.Table) -> int | None:

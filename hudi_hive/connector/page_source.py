@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.connector.handle import TableHandle
 from hudi_hive.connector.hive_types import key_value
-from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.split_manager import SplitSource
 from hudi_hive.errors import InvalidOptionError, MetastoreError
 from hudi_hive.formats.base import BATCH_ROWS, select
-from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.core import Filter, PartitionPlanner
+from hudi_hive.plan import Query, ScanPlan
+from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import with_commit_versions
-from hudi_hive.plan.splits import HudiSplit, split_files, split_slices
+from hudi_hive.plan.splits import HudiSplit, split_changes, split_files, split_slices
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.read.scan import output_schema, read_plan
 from hudi_hive.schema import EvolvedSchema
 
 
 class PageSources:
-    """Reads splits of one table for one projection and filter; safe to use from several threads.
+    """Reads splits of one query for one projection and filter; safe to use from several threads, can be pickled.
 
     Args:
-        handle: the table that the splits are of, of the same moment.
+        handle: the query that the splits are of, of the same moment.
         columns: columns to give, in this order, in any case; None for all, none for batches that only count rows.
         row_filter: rows to give beyond what the handle asks for.
         batch_size: greatest number of rows of a batch.
@@ -42,7 +42,7 @@ class PageSources:
 
     def __init__(
         self,
-        handle: HudiTableHandle,
+        handle: TableHandle,
         columns: Sequence[str] | None = None,
         row_filter: Filter = None,
         *,
@@ -54,8 +54,7 @@ class PageSources:
         self.schema = output_schema(handle.schema, columns)
         self._filter = handle.filter_of(row_filter)
         self._batch_size = batch_size
-        template = PartitionPlanner(handle.client, handle.query, handle.own_filter(self._filter)).template()
-        self._selection = self._select(template, self._filter)
+        self._selection = self._select(handle.template_for(self._filter), self._filter)
         self._last: tuple[RowFilter, _Selection] | None = None
         self._evolved: EvolvedSchema | None = None
 
@@ -63,15 +62,22 @@ class PageSources:
         """Read the rows of a split that pass filter and predicate; no batch is empty.
 
         Raises:
-            InvalidOptionError: the split is of another table.
+            InvalidOptionError: the split is of another table, or of another query of it.
             FileVanishedError: a file was cleaned since it was planned.
             CorruptFileError: a file cannot be decoded.
             SchemaError: a file's column cannot become the table's type.
         """
         if split.base_path != self._handle.base_path:
             raise InvalidOptionError(f"the split is of another table than {self._handle.full_name}", path=split.path)
+        if _question(split.query) != _question(self._handle.query):
+            raise InvalidOptionError(
+                f"the split answers another query of {self._handle.full_name}: {_question(split.query)}",
+                path=split.path,
+                remedy="read it with the handle that it was made of",
+            )
         selection = self._with_predicate(split.predicate)
-        batches = self._rows(selection, [split], merged=bool(split.log_files), merge_instant=split.merge_instant)
+        template = _template_of(selection.template, split)
+        batches = self._rows(selection, template, [split], merged=bool(split.log_files))
         if not selection.has_keys:
             return batches
         return self._with_keys(selection, batches, self._key_values(split.partition_keys))
@@ -94,10 +100,14 @@ class PageSources:
             for split in source.to_splits(splits):
                 yield from self.read(split)
             return
+        template = selection.template
+        if self._handle.query.query_type.has_range:  # as those splits were planned, which may have been later
+            of_source = source.template()
+            template = replace(template, commit_times=of_source.commit_times, merge=of_source.merge)
         with_logs = pc.greater(pc.list_value_length(splits.column("log_files")), 0)
         merged = splits.filter(with_logs)
-        yield from self._rows(selection, splits.filter(pc.invert(with_logs)), merged=False)
-        yield from self._rows(selection, merged, merged=True)
+        yield from self._rows(selection, template, splits.filter(pc.invert(with_logs)), merged=False)
+        yield from self._rows(selection, template, merged, merged=True)
 
     def _select(self, template: ScanPlan, row_filter: RowFilter | None) -> _Selection:
         """How to read with a filter."""
@@ -124,31 +134,26 @@ class PageSources:
         return last[1]
 
     def _rows(
-        self,
-        selection: _Selection,
-        splits: pa.Table | Sequence[HudiSplit],
-        *,
-        merged: bool,
-        merge_instant: str | None = None,
+        self, selection: _Selection, template: ScanPlan, splits: pa.Table | Sequence[HudiSplit], *, merged: bool
     ) -> Iterator[pa.RecordBatch]:
         """Rows of splits all of which have log files, or none of which has."""
         if not len(splits):
             return iter(())
-        plan: ScanPlan = replace(selection.template, slices=split_slices(splits))
+        plan: ScanPlan = replace(template, slices=split_slices(splits))
+        if plan.changes is not None:
+            plan = replace(plan, changes=_changes_of(splits, plan))
         if plan.evolved_schema is not None:
-            plan = replace(plan, evolved_schema=self._versions(plan.evolved_schema, plan.slices))
-        if merge_instant is not None and plan.merge is not None:
-            plan = replace(plan, merge=replace(plan.merge, max_instant=merge_instant))
+            plan = replace(plan, evolved_schema=self._versions(plan.evolved_schema, plan.slices, plan.changes))
         # Files are read by row groups, of which a split may have a part; slices with log files are never cut.
-        files = None if merged else split_files(splits)
+        files = None if merged or plan.changes is not None else split_files(splits)
         return read_plan(
             self._handle.client.storage, plan, selection.needed, files=files, batch_size=self._batch_size, threads=1
         )
 
-    def _versions(self, evolved: EvolvedSchema, slices: pa.Table) -> EvolvedSchema:
+    def _versions(self, evolved: EvolvedSchema, slices: pa.Table, changes: pa.Table | None) -> EvolvedSchema:
         """The versions that the files of splits were written with; what is known of earlier splits is kept."""
         versions = self._evolved if self._evolved is not None else evolved
-        self._evolved = versions = with_commit_versions(self._handle.client, versions, slices)
+        self._evolved = versions = with_commit_versions(self._handle.client, versions, slices, changes)
         return versions
 
     def _key_values(self, texts: Mapping[str, str | None]) -> dict[str, pa.Scalar]:
@@ -190,6 +195,30 @@ class _Selection:
     behind: RowFilter | None
     needed: tuple[str, ...]
     has_keys: bool
+
+
+def _question(query: Query) -> tuple[object, ...]:
+    """What makes two queries those of the same rows, but for options of how they are read."""
+    return str(query.query_type), query.as_of, query.begin, query.end
+
+
+def _template_of(template: ScanPlan, split: HudiSplit) -> ScanPlan:
+    """How one split is read: the range of commits and of log blocks is what it was planned with."""
+    if split.commit_times is not None:
+        template = replace(template, commit_times=pa.array(split.commit_times, pa.string()))
+    if template.merge is None and split.log_files:
+        raise InvalidOptionError("the split has log files, and the handle knows of none", path=split.path)
+    if split.merge_instant is None or template.merge is None:
+        return template
+    merge = replace(template.merge, max_instant=split.merge_instant, range_first=split.range_first)
+    return replace(template, merge=merge)
+
+
+def _changes_of(splits: pa.Table | Sequence[HudiSplit], plan: ScanPlan) -> pa.Table:
+    changes = split_changes(splits)
+    if changes is None:
+        raise InvalidOptionError("splits of change data do not tell their changes", path=plan.base_path)
+    return changes
 
 
 def _behind(row_filter: RowFilter | None, keys: set[str]) -> RowFilter | None:

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.connector.metadata import HudiTableHandle
+from hudi_hive.connector.handle import HudiTableHandle
 from hudi_hive.connector.partition_filter import compares_text_by_order, metastore_filter
 from hudi_hive.errors import (
     InvalidOptionError,

@@ -12,7 +12,7 @@ from typing import Literal, Self, TypeAlias, get_args
 
 import pyarrow as pa
 
-from hudi_hive.connector.metadata import HudiTableHandle
+from hudi_hive.connector.handle import HudiTableHandle
 from hudi_hive.connector.partitions import MetastorePartitions
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
@@ -20,6 +20,7 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.client import DEFAULT_PARTITION
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.core import Filter, PartitionPlanner
+from hudi_hive.plan.model import QueryType
 from hudi_hive.plan.splits import (
     FULL_WEIGHT,
     DynamicFilter,
@@ -75,8 +76,9 @@ class SplitSource:
         if source == "metastore" and handle.partition_keys:
             planner = self._planner
             prune = planner.prune
+            of_rows = None if handle.query_type is QueryType.CDC else self.row_filter  # changes have other columns
             self._registered = MetastorePartitions(
-                metastore, handle, self.row_filter, lambda paths: prune(paths, own) if own is not None else list(paths)
+                metastore, handle, of_rows, lambda paths: prune(paths, own) if own is not None else list(paths)
             )
             partitions = self._registered
         elif handle.extra_keys.names:
@@ -182,7 +184,9 @@ class _HandlePlanner:
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
         bound = parse_filter(row_filter, self._handle.schema)
         pruned = self._planner.prune(partitions, self._part(bound))
-        return pruned if self._registered is None else self._registered.prune(pruned, bound)
+        if self._registered is None or self._handle.query_type is QueryType.CDC:
+            return pruned
+        return self._registered.prune(pruned, bound)
 
     def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
         own = self._part(row_filter)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hudi_hive.connector import ScanSource, TableSource
-from hudi_hive.errors import InvalidOptionError, NoSuchObjectError, UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError, NoSuchObjectError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
@@ -14,7 +16,7 @@ from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
-    from hudi_hive.connector import HudiConnector
+    from hudi_hive.connector import HudiConnector, InsertHandle
 
 
 class TableCatalog(Protocol):
@@ -36,6 +38,35 @@ class TableCatalog(Protocol):
         Raises:
             NoSuchObjectError: there is no such table.
         """
+
+    def changes(self, schema: str, name: str, query_type: str, begin: str, end: str | None = None) -> ScanSource:
+        """What a range of commits wrote: its rows (``incremental``), or what happened to them (``cdc``).
+
+        Raises:
+            NoSuchObjectError: there is no such table.
+        """
+
+    def insert_target(self, schema: str, name: str) -> InsertTarget:
+        """Where rows of an INSERT go.
+
+        Raises:
+            NoSuchObjectError: there is no such table.
+        """
+
+
+@dataclass(frozen=True)
+class InsertTarget:
+    """A table that is inserted into.
+
+    Attributes:
+        client: the table as of now.
+        begin: begins the insert into some columns, or all.
+        sync: brings the catalogue up to date behind the commit; None where there is nothing to do.
+    """
+
+    client: MetaClient
+    begin: Callable[[Sequence[str] | None, Mapping[str, Any] | None], InsertHandle]
+    sync: Callable[[], object] | None = None
 
 
 class PathCatalog:
@@ -77,11 +108,45 @@ class PathCatalog:
 
     def source(self, schema: str, name: str, as_of: str | None = None) -> ScanSource:
         """See :class:`TableCatalog`."""
+        return self._source(schema, name, as_of=as_of)
+
+    def changes(self, schema: str, name: str, query_type: str, begin: str, end: str | None = None) -> ScanSource:
+        """See :class:`TableCatalog`."""
+        return self._source(schema, name, query_type, begin=begin, end=end)
+
+    def insert_target(self, schema: str, name: str) -> InsertTarget:
+        """See :class:`TableCatalog`."""
+        from hudi_hive.connector import begin_insert
+
+        client = MetaClient.load(self.path(schema, name), self._storage_options, counters=self._counters)
+        client = client.with_listing(MetadataListing())
+        return InsertTarget(client, partial(begin_insert, client))
+
+    def path(self, schema: str, name: str) -> str:
+        """Base path of a table.
+
+        Raises:
+            NoSuchObjectError: there is no such table.
+        """
         path = self._paths.get((schema.lower(), name.lower()))
         if path is None:
             raise NoSuchObjectError(f"no table {schema}.{name}")
+        return path
+
+    def _source(
+        self,
+        schema: str,
+        name: str,
+        query_type: str | None = None,
+        *,
+        as_of: str | None = None,
+        begin: str | None = None,
+        end: str | None = None,
+    ) -> ScanSource:
+        path = self.path(schema, name)
         client = MetaClient.load(path, self._storage_options, counters=self._counters, listing=MetadataListing())
-        return TableSource(client, Query.of(as_of=as_of, timezone=client.config.timezone))
+        zone = client.config.timezone
+        return TableSource(client, Query.of(query_type, as_of=as_of, begin=begin, end=end, timezone=zone))
 
 
 class ConnectorCatalog:
@@ -103,22 +168,40 @@ class ConnectorCatalog:
         return self._connector.metadata.tables(schema)
 
     def source(self, schema: str, name: str, as_of: str | None = None) -> ScanSource:
-        """See :class:`TableCatalog`; as of now these are the partitions that were synced, as of a moment the table's.
+        """See :class:`TableCatalog`; the rows of the partitions that were synced, as of a moment, too.
 
         Raises:
-            UnsupportedTableError: it is no Hudi table; as of a moment: it has partition keys that the metastore alone
-                knows.
+            UnsupportedTableError: it is no Hudi table.
         """
         from hudi_hive.connector import ConnectorSource
 
+        return ConnectorSource(self._connector, self._connector.metadata.table(schema, name, as_of=as_of))
+
+    def changes(self, schema: str, name: str, query_type: str, begin: str, end: str | None = None) -> ScanSource:
+        """See :class:`TableCatalog`; errors and partitions as of :meth:`source`."""
+        from hudi_hive.connector import ConnectorSource
+
+        handle = self._connector.metadata.table(schema, name, query_type=query_type, begin=begin, end=end)
+        return ConnectorSource(self._connector, handle)
+
+    def insert_target(self, schema: str, name: str) -> InsertTarget:
+        """See :class:`TableCatalog`; behind the commit the table is synced as it was synced before.
+
+        Raises:
+            UnsupportedTableError: it is no Hudi table.
+        """
         handle = self._connector.metadata.table(schema, name)
-        if as_of is None:
-            return ConnectorSource(self._connector, handle)
-        if len(handle.extra_keys):
-            keys = ", ".join(handle.extra_keys.names)
-            raise UnsupportedTableError(
-                f"{handle.full_name} cannot be read as of a moment: its files do not tell its partition keys ({keys})",
-                path=handle.base_path,
-            )
-        query = Query.of(str(handle.query_type), as_of=as_of, timezone=handle.client.config.timezone)
-        return TableSource(handle.client, query)
+        return InsertTarget(
+            handle.client,
+            partial(self._connector.begin_insert, handle),
+            partial(self._sync, handle.client, schema, name),
+        )
+
+    def _sync(self, client: MetaClient, schema: str, name: str) -> None:
+        from hudi_hive.sync import HiveSyncTool
+        from hudi_hive.sync.run import recorded_sync_config
+
+        metastore = self._connector.metastore
+        table = metastore.table(schema.lower(), name.lower())
+        config = recorded_sync_config(metastore, table, client, {}, client.storage.storage_options)
+        HiveSyncTool(config, metastore=metastore, client=client.reload()).sync()

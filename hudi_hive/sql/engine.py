@@ -21,13 +21,15 @@ from hudi_hive.errors import (
     SqlError,
     StorageError,
 )
-from hudi_hive.sql.catalog import ConnectorCatalog, PathCatalog, TableCatalog
+from hudi_hive.sql.catalog import ConnectorCatalog, InsertTarget, PathCatalog, TableCatalog
+from hudi_hive.sql.insert import parse_insert
 from hudi_hive.sql.statement import Show, Statement, TableName, connection_error, message_of, parse_statement
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from hudi_hive.connector import HudiConnector
+    from hudi_hive.write.writers import WriteReport
 
 _CATALOG = "hudi-hive sql"
 """Name of DuckDB's own database, out of the way of schemas that are called ``memory``."""
@@ -99,8 +101,9 @@ class SqlEngine:
         """Run a statement: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW TABLES or SHOW SCHEMAS.
 
         Tables are ``schema.table``, or ``table`` in the default schema; ``t AT (TIMESTAMP => '2024-05-01 12:00:00')``
-        and ``t AT (VERSION => <instant>)`` show a table as it was. Rows are read as the batches are asked for; times
-        with a zone come in UTC.
+        and ``t AT (VERSION => <instant>)`` (or ``t FOR TIMESTAMP AS OF '…'``, ``t FOR VERSION AS OF <instant>``) show a
+        table as it was, ``hudi_table_changes('t', 'cdc', begin, end)`` what a range of commits did. Rows are read as
+        the batches are asked for; times with a zone come in UTC.
 
         Args:
             sql: one statement in DuckDB's dialect.
@@ -129,6 +132,45 @@ class SqlEngine:
             raise
         return pa.RecordBatchReader.from_batches(schema, batches)
 
+    def insert(self, sql: str, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Run ``INSERT INTO table [(columns)] query``: the rows of the query become one commit.
+
+        The query's columns go into those of the table, or into the named ones, in their order; columns that are not
+        named become null. Types are converted as of :mod:`hudi_hive.connector.assignment`. Rows are kept in memory
+        until the commit. A table of a metastore is synced behind it.
+
+        Args:
+            sql: one statement.
+            options: Hudi's write options; the operation is ``insert`` unless they say ``upsert`` or ``bulk_insert``.
+
+        Returns:
+            The report of the commit; what failed behind it, as the sync, is in ``failed``.
+
+        Raises:
+            SqlError: a statement that is no such insert, or a query of another number of columns.
+            HudiHiveError: whatever :meth:`query` and the write raise; the table is as it was.
+        """
+        from hudi_hive.connector import PageSink, finish_insert
+        from hudi_hive.write.coordination import SYNC, followed
+
+        statement = parse_insert(sql)
+        target = self._insert_target(statement.schema or self._default_schema, statement.name)
+        insert = target.begin(statement.columns, options)
+        sink = PageSink(insert)
+        with self.query(statement.query) as rows:
+            if len(rows.schema) != len(insert.schema):
+                raise SqlError(
+                    f"the query has {len(rows.schema)} columns, {statement.name} takes {len(insert.schema)}:"
+                    f" {', '.join(insert.schema.names)}",
+                    remedy="name the columns: INSERT INTO t (a, b) SELECT …",
+                )
+            for batch in rows:
+                sink.append(batch.rename_columns(insert.schema.names))
+        report = finish_insert(target.client, insert, [sink.finish()])
+        if target.sync is not None:
+            report = followed(report, target.client.base_path, SYNC, target.sync)
+        return report
+
     def interrupt(self) -> None:
         """Interrupt all running statements, from another thread; their results are incomplete."""
         for run in list(self._runs):
@@ -155,9 +197,17 @@ class SqlEngine:
             run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
         run.use(self._default_schema)
 
+    def _insert_target(self, schema: str, name: str) -> InsertTarget:
+        for catalog in self._catalogs:
+            with suppress(NoSuchObjectError):
+                return catalog.insert_target(schema, name)
+        raise NoSuchObjectError(f"no table {schema}.{name}", remedy=f"SHOW TABLES FROM {schema} lists them")
+
     def _source(self, schema: str, table: TableName) -> ScanSource:
         for catalog in self._catalogs:
             try:
+                if (changes := table.changes) is not None:
+                    return catalog.changes(schema, table.name, changes.query_type, changes.begin, changes.end)
                 return catalog.source(schema, table.name, table.as_of)
             except NoSuchObjectError:
                 continue

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import SqlError
+from hudi_hive.sql.tokens import to_duckdb
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 _EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b(\s*\([^)]*\)|\s+ANALYZE\b)?", re.IGNORECASE)
 
 _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
+
+
+CHANGES: Final = "hudi_table_changes"
+"""Hudi's table function, of the same arguments as on Spark."""
+
+_USAGE: Final = f"{CHANGES}('db.table', ['latest_state' or 'cdc',] begin[, end])"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """What ``hudi_table_changes`` asks for: ``incremental`` or ``cdc``, after ``begin`` up to ``end``."""
+
+    query_type: str
+    begin: str
+    end: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +44,7 @@ class TableName:
         as_of: the moment of ``AT (TIMESTAMP => …)``; None for now.
         view: what the statement calls it in ``schema``: its name, or one of its own when it is read as of a moment.
         certain: False when the name may be that of a common table expression.
+        changes: the range of commits that is asked for; None for rows.
     """
 
     schema: str
@@ -35,6 +52,7 @@ class TableName:
     as_of: str | None = None
     view: str = ""
     certain: bool = True
+    changes: ChangeRange | None = None
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}" if self.schema else self.name
@@ -76,7 +94,7 @@ def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
         SqlError: a syntax error, several statements, or one that does not only read.
     """
     try:
-        text = _quote_default(sql)
+        text = to_duckdb(sql)
         statements = connection.extract_statements(text)
     except connection_error() as error:
         raise SqlError(message_of(error)) from error
@@ -124,22 +142,6 @@ def _refused(kind: str, text: str) -> SqlError:
     )
 
 
-def _quote_default(sql: str) -> str:
-    """``default.t``, as Hive and Spark write it: DEFAULT is a word of its own in DuckDB's grammar."""
-    import duckdb
-
-    data, result, end = sql.encode(), [], 0  # the tokeniser counts bytes
-    for begin in [begin for begin, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]:
-        after = data[begin + 7 :]
-        if data[begin : begin + 7].lower() != b"default" or re.match(rb"[\w\x80-\xff]", after):
-            continue
-        before = re.split(rb"\W+", data[:begin].rstrip())[-1].lower()
-        if re.match(rb"\s*\.", after) or before in (b"from", b"in"):
-            result += [data[end:begin], b'"default"']
-            end = begin + 7
-    return b"".join([*result, data[end:]]).decode()
-
-
 def _without_comments(text: str) -> str:
     return re.sub(r"\A(\s*(--[^\n]*(\n|\Z)|/\*.*?\*/))+", "", text, flags=re.DOTALL)
 
@@ -166,6 +168,12 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
             _read_as_of(node, table)
             changed = True
         tables[(table.schema.lower(), table.view.lower())] = table
+    for node in _nodes(tree, "TABLE_FUNCTION"):
+        table = _changes_of(node)
+        if table is not None:
+            _read_view(connection, node, table)
+            changed = True
+            tables[(table.schema.lower(), table.view.lower())] = table
     if changed:
         text = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchall()[0][0]
     return Statement(text, tuple(tables.values()))
@@ -225,14 +233,10 @@ def _moment_of(node: dict[str, Any]) -> str | None:
     clause = node.get("at_clause")
     if not clause:
         return None
-    expression = clause.get("expr") or {}
-    while expression.get("class") == "CAST":  # TIMESTAMP '…'
-        expression = expression.get("child") or {}
-    literal = expression.get("literal") or expression.get("value") or {}
-    text = literal.get("text", literal.get("value"))
-    if text is None or expression.get("class") != "CONSTANT":
+    text = _constant(clause.get("expr") or {})
+    if text is None:
         raise SqlError("AT takes a text or a number, not an expression", remedy="AT (TIMESTAMP => '2024-05-01 12:00')")
-    return str(text)
+    return text
 
 
 def _read_as_of(node: dict[str, Any], table: TableName) -> None:
@@ -242,6 +246,64 @@ def _read_as_of(node: dict[str, Any], table: TableName) -> None:
     node["table_name"] = table.view
     if "qualified_name" in node:
         node["qualified_name"] = {"path": [part for part in (table.schema, table.view) if part]}
+
+
+# -- hudi_table_changes -----------------------------------------------------------------------------------------------
+
+
+def _changes_of(node: dict[str, Any]) -> TableName | None:
+    """The table and range of a call of ``hudi_table_changes``; None for other functions."""
+    function = node.get("function") or {}
+    if str(function.get("function_name")).lower() != CHANGES:
+        return None
+    expressions = function.get("arguments") or function.get("children") or ()
+    arguments = [_literal_of(one.get("expression", one)) for one in expressions]
+    if not 2 <= len(arguments) <= 4:
+        raise SqlError(f"{CHANGES} takes 2 to 4 arguments, not {len(arguments)}", remedy=_USAGE)
+    table, *rest = arguments
+    mode = rest.pop(0).lower() if rest[0].lower() in ("latest_state", "cdc") else "latest_state"
+    if not 1 <= len(rest) <= 2:
+        raise SqlError(f"{CHANGES} does not understand its arguments", remedy=_USAGE)
+    if "/" in table:
+        raise SqlError(
+            f"{CHANGES}({table!r}): a statement reads tables by their names", remedy="give the path a name (--table)"
+        )
+    schema, _, name = table.replace("`", "").replace('"', "").rpartition(".")
+    if not name or "." in schema:
+        raise SqlError(f"{CHANGES}: {table!r} is no table name", remedy=_USAGE)
+    changes = ChangeRange("cdc" if mode == "cdc" else "incremental", rest[0], rest[1] if len(rest) == 2 else None)
+    view = f"{name} CHANGES {changes.query_type} {changes.begin} {changes.end or ''}"
+    return TableName(schema, name, view=view, changes=changes)
+
+
+def _literal_of(node: dict[str, Any]) -> str:
+    value = _constant(node)
+    if value is None:
+        raise SqlError(f"{CHANGES} takes texts and numbers, not expressions", remedy=_USAGE)
+    return value
+
+
+def _constant(expression: dict[str, Any]) -> str | None:
+    """The text of a literal; None for any other expression, and for NULL."""
+    while expression.get("class") == "CAST":  # TIMESTAMP '…'
+        expression = expression.get("child") or {}
+    if expression.get("class") != "CONSTANT":
+        return None
+    literal = expression.get("literal") or expression.get("value") or {}
+    text = literal.get("text", literal.get("value"))
+    return None if text is None else str(text)
+
+
+def _read_view(connection: DuckDBPyConnection, node: dict[str, Any], table: TableName) -> None:
+    """Put a table in the place of a call."""
+    (made,) = _nodes(_tree_of(connection, "SELECT * FROM t"), "BASE_TABLE")
+    names = ("alias", "column_name_alias", "sample", "query_location")
+    kept: dict[str, Any] = {name: node[name] for name in names if name in node}
+    node.clear()
+    node.update(made)
+    node.update(kept)
+    node["schema_name"] = table.schema
+    _read_as_of(node, TableName(table.schema, CHANGES, view=table.view))
 
 
 def _show_of(tree: object) -> Show | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudi_hive.caching import cached_property
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, UnsupportedTableError
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import row_schema
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
@@ -22,9 +23,10 @@ from hudi_hive.table import MetaClient
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
+    from datafusion import SessionContext
     from duckdb import DuckDBPyConnection
 
-    from hudi_hive.connector import ScanDataset
+    from hudi_hive.connector import PageSources, ScanDataset, ScanHandle, TableSource
 
 
 class Scan:
@@ -69,18 +71,45 @@ class Scan:
     ) -> SplitLoader:
         """Start making splits of the scan in the background; iterate over the result, then close it.
 
-        Columns and a limit are up to who reads them. Change data has no splits.
+        :meth:`page_sources` reads them, here or elsewhere. Columns and a limit are up to who reads them.
 
         Args:
             options: sizes and weights; splits of 128 MiB without.
             dynamic_filter: rules out splits that were not taken yet.
 
         Raises:
-            InvalidOptionError: a query of change data.
             HudiHiveError: as :meth:`plan`, here or at the splits.
         """
         planner = PartitionPlanner(self._client, self.query, self._row_filter)
         return SplitLoader(planner, planner, options, dynamic_filter=dynamic_filter)
+
+    @cached_property
+    def _handle(self) -> ScanHandle:
+        from hudi_hive.connector import ScanHandle
+
+        return ScanHandle.of(self._client, self.query, self._row_filter)
+
+    def page_sources(
+        self, columns: Sequence[str] | None = None, row_filter: Filter = None, *, batch_size: int = BATCH_ROWS
+    ) -> PageSources:
+        """A reader of the scan's splits, which can be pickled with them: ``page_sources().read(split)``.
+
+        It plans nothing and needs no metastore; the rows of all splits are those of the scan but for its limit.
+
+        Args:
+            columns: columns to give, in this order; without it those of the scan.
+            row_filter: rows to give beyond what the scan asks for.
+            batch_size: greatest number of rows of a batch.
+
+        Raises:
+            UnknownColumnError, PredicateError: columns or filter do not fit the schema.
+            InvalidOptionError: a column is asked for twice, or batches of no row.
+            HudiHiveError: as :meth:`plan`.
+        """
+        from hudi_hive.connector import PageSources
+
+        names = self._selected if columns is None else columns
+        return PageSources(self._handle, names, row_filter, batch_size=batch_size)
 
     @property
     def schema(self) -> pa.Schema:
@@ -128,10 +157,14 @@ class Scan:
             sql_filters: filters come from an engine that means SQL by them, as DuckDB and polars do: NaN is the
                 greatest number, and a null is in no list.
         """
-        from hudi_hive.connector import ScanDataset, TableSource
+        from hudi_hive.connector import ScanDataset
 
-        source = TableSource(self._client, self.query, self._row_filter, self._selected)
-        return ScanDataset(source, sql_filters=sql_filters)
+        return ScanDataset(self._source(), sql_filters=sql_filters)
+
+    def _source(self) -> TableSource:
+        from hudi_hive.connector import TableSource
+
+        return TableSource(self._client, self.query, self._row_filter, self._selected)
 
     def to_duckdb(self, table_name: str, connection: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
         """Let DuckDB query the rows under a name. Each statement reads only the columns and files that it needs.
@@ -169,8 +202,23 @@ class Scan:
         Raises:
             MissingDependencyError: polars is not installed.
         """
-        frame: pl.LazyFrame = _polars().scan_pyarrow_dataset(self.to_dataset(sql_filters=True))
-        return frame
+        from hudi_hive.connector import polars_lazy
+
+        return polars_lazy(self._source())
+
+    def to_datafusion(self, table_name: str, context: SessionContext | None = None) -> SessionContext:
+        """Let DataFusion query the rows under a name. Each statement reads only the columns and files that it needs.
+
+        Args:
+            table_name: the name in DataFusion's SQL.
+            context: where the name is to be known; a new session without it.
+
+        Raises:
+            MissingDependencyError: DataFusion is not installed.
+        """
+        from hudi_hive.connector import register_datafusion
+
+        return register_datafusion(table_name, self._source(), context)
 
     def count(self) -> int:
         """Number of rows; reads no column but those that the filter and the range need."""

@@ -21,6 +21,7 @@ from hudi_hive.plan import (
     SplitOptions,
     plan_scan,
 )
+from hudi_hive.plan.splits import split_changes
 from hudi_hive.plan.splits.splits import split_slices
 from hudi_hive.table.view import in_batches
 from tests.plan.shared.split_loader_helpers import (
@@ -75,14 +76,13 @@ def test_a_range_of_commits_loads_as_it_plans(name):
             with pytest.raises(type(error)):
                 scan.splits()
             continue
-        if plan.changes is None:
-            with scan.splits() as loader:
-                assert sorted(split_slices(drain(loader)).to_pylist(), key=str) == sorted(
-                    plan.slices.to_pylist(), key=str
-                )
-        else:  # a split has no place for them
-            with pytest.raises(InvalidOptionError, match="change data has no splits"):
-                scan.splits()
+        with scan.splits() as loader:
+            splits = drain(loader)
+        assert sorted(split_slices(splits).to_pylist(), key=str) == sorted(plan.slices.to_pylist(), key=str)
+        changes = split_changes(splits)
+        assert (changes is None) == (plan.changes is None)
+        if changes is not None:
+            assert sorted(changes.to_pylist(), key=str) == sorted(plan.changes.to_pylist(), key=str)
         planner = PartitionPlanner(HudiTable.open(unzip_fixture(name)).client, scan.query)
         key = lambda row: (row["partition"], row["file_id"], row["base_instant"] or "")  # noqa: E731
         parts = [planner.plan([partition]) for partition in planner.partitions()]

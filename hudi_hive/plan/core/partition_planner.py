@@ -110,6 +110,8 @@ class PartitionPlanner:
         Raises:
             PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
         """
+        if self._template.changes is not None:
+            return list(partitions)  # the filter is about changes, not about the columns of paths
         bound = parse_filter(row_filter, self._template.schema)
         return prune_partitions(self._client, partitions, None if bound.is_trivial else bound)
 

@@ -25,6 +25,7 @@ from hudi_hive.plan.model import ScanPlan
 from hudi_hive.plan.splits.cut_points import read_row_groups
 from hudi_hive.plan.splits.dynamic_filter import BatchPlanner, DynamicFilter, Narrowing
 from hudi_hive.plan.splits.splits import (
+    CHANGE_FIELD,
     FULL_WEIGHT,
     SPLIT_SCHEMA,
     HudiSplit,
@@ -98,7 +99,7 @@ class SplitLoader:
             of their files, too), and splits that were not taken yet.
 
     Raises:
-        InvalidOptionError: numbers below 1, no planner, or a query of change data.
+        InvalidOptionError: numbers below 1, or no planner.
     """
 
     def __init__(
@@ -122,11 +123,6 @@ class SplitLoader:
             source = partitions
         if planner is None:
             raise InvalidOptionError("a split loader needs a planner")
-        if planner.template().changes is not None:
-            raise InvalidOptionError(
-                "change data has no splits: a split does not tell which change of its files is meant",
-                remedy="read the scan as a whole",
-            )
         if storage is None and isinstance(planner, PartitionPlanner):
             storage = planner.client.storage
         self._planner = planner
@@ -142,8 +138,8 @@ class SplitLoader:
             timeout: seconds to wait; without it until a split is made.
 
         Returns:
-            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
-            time is up (:attr:`finished` tells).
+            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`, of change data with one column more; an empty one
+            when the loader has finished, or the time is up (:attr:`finished` tells).
 
         Raises:
             HudiHiveError: the first error of any stage, whatever its class, with its cause.
@@ -214,6 +210,7 @@ class _State:
     ) -> None:
         self._planner = planner
         self._options = options
+        self._schema = SPLIT_SCHEMA if planner.template().changes is None else SPLIT_SCHEMA.append(CHANGE_FIELD)
         self._storage = storage
         self.dynamic = Narrowing(planner, dynamic)
         self._changed = threading.Condition()  # re-entrant: cancel may be called by the garbage collector
@@ -299,10 +296,11 @@ class _State:
         """Third stage: splits."""
         while (plan := self._next(self._plans, "_listers")) is not None:
             groups = None
-            if self._storage is not None:
+            if self._storage is not None and plan.changes is None:
                 large = files_to_cut(plan.slices, self._options)
                 groups = read_row_groups(self._storage, large) if large else None
-            splits = make_splits(plan.slices, self._options, groups)
+            changes = {} if plan.changes is None else {"changes": plan.changes}
+            splits = make_splits(plan.slices, self._options, groups, **changes)
             while splits.num_rows:
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopped or self._outstanding <= self._low_mark)
@@ -370,7 +368,7 @@ class _State:
                         "the loading of splits was cancelled", path=self._planner.template().base_path
                     )
                 if not self._ready:
-                    return SPLIT_SCHEMA.empty_table()
+                    return self._schema.empty_table()
                 try:
                     self._narrow()
                 except BaseException as error:

@@ -7,7 +7,7 @@ Everything stays a table of :data:`SPLIT_SCHEMA` until splits are handed out one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PartitionValueError
-from hudi_hive.plan.model import PLAN_SCHEMA, ScanPlan
+from hudi_hive.plan.model import CHANGE_SCHEMA, PLAN_SCHEMA, Query, ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table.keys import partition_value_columns
 
@@ -37,6 +37,9 @@ SPLIT_SCHEMA: Final = pa.schema(
 """A row per split. ``path`` is the base file's, relative to the table (null: the slice has log files alone), ``start``
 and ``length`` are bytes in it (a reader takes the row groups whose middle lies there), ``file_size`` its bytes;
 ``weight`` is the work, 100 for a full split."""
+
+CHANGE_FIELD: Final = pa.field("change", pa.struct(list(CHANGE_SCHEMA)))
+"""Column of splits of change data, behind those of :data:`SPLIT_SCHEMA`: which change of the slice is meant."""
 
 ROW_GROUP_SCHEMA: Final = pa.schema([("path", pa.string()), ("start", pa.int64()), ("size", pa.int64())])
 """Row groups (stripes) of files: where each begins and how many bytes it has, in the order of the file."""
@@ -82,6 +85,11 @@ class HudiSplit:
         predicate: rows that the query asks for, by its filter and the dynamic one of when the split was handed out;
             None for all.
         merge_instant: log blocks of later instants do not count; None for a split without log files.
+        query: the question that the split answers in part: its type, ``as_of``, ``begin`` and ``end``.
+        commit_times: of a range of commits: rows of these requested times alone count; None for all.
+        range_first: as of :class:`~hudi_hive.plan.model.scan_plan.LogMerge`.
+        change: of change data: the row of ``CHANGE_SCHEMA``; None otherwise.
+        hosts: machines that hold the bytes of the split, the most of them first, where the store tells them.
     """
 
     base_path: str
@@ -98,6 +106,11 @@ class HudiSplit:
     partition_keys: Mapping[str, str | None]
     predicate: RowFilter | None
     merge_instant: str | None
+    query: Query = field(default_factory=Query)
+    commit_times: tuple[str, ...] | None = field(default=None, repr=False)
+    range_first: bool = False
+    change: Mapping[str, Any] | None = field(default=None, repr=False)
+    hosts: tuple[str, ...] = ()
 
     @property
     def is_part(self) -> bool:
@@ -105,7 +118,13 @@ class HudiSplit:
         return self.path is not None and (self.start > 0 or self.length < self.file_size)
 
 
-def make_splits(slices: pa.Table, options: SplitOptions | None = None, row_groups: pa.Table | None = None) -> pa.Table:
+def make_splits(
+    slices: pa.Table,
+    options: SplitOptions | None = None,
+    row_groups: pa.Table | None = None,
+    *,
+    changes: pa.Table | None = None,
+) -> pa.Table:
     """Cut slices into splits, in their order.
 
     Args:
@@ -113,11 +132,14 @@ def make_splits(slices: pa.Table, options: SplitOptions | None = None, row_group
         options: sizes and weights.
         row_groups: a table of :data:`ROW_GROUP_SCHEMA` for the files that may be cut (see :func:`files_to_cut`); files
             that it does not tell of stay whole.
+        changes: a row of ``CHANGE_SCHEMA`` for each slice, for change data: one split each, whatever its size.
 
     Returns:
-        A table of :data:`SPLIT_SCHEMA`.
+        A table of :data:`SPLIT_SCHEMA`; with changes it has the column :data:`CHANGE_FIELD`, too.
     """
     options = options or SplitOptions()
+    if changes is not None:
+        row_groups = None
     sizes = np.asarray(pc.fill_null(slices.column("base_size"), 0).to_numpy(), np.int64)
     rows = np.arange(slices.num_rows)
     start, length = np.zeros(len(rows), np.int64), sizes
@@ -135,9 +157,10 @@ def make_splits(slices: pa.Table, options: SplitOptions | None = None, row_group
         "file_size": pa.array(sizes[rows]),
         "weight": pa.array(_weights(bytes_of, options)),
     }
-    return pa.table(
+    splits = pa.table(
         [columns[name] if name in columns else chosen.column(name) for name in SPLIT_SCHEMA.names], SPLIT_SCHEMA
     )
+    return splits if changes is None else splits.append_column(CHANGE_FIELD, _as_structs(changes))
 
 
 def files_to_cut(slices: pa.Table, options: SplitOptions | None = None) -> list[str]:
@@ -178,6 +201,19 @@ def split_files(splits: pa.Table | Sequence[HudiSplit]) -> pa.Table:
     )
 
 
+def split_changes(splits: pa.Table | Sequence[HudiSplit]) -> pa.Table | None:
+    """The changes of splits of change data, a table of ``CHANGE_SCHEMA`` with a row per split; None of other splits."""
+    if isinstance(splits, pa.Table):
+        if CHANGE_FIELD.name not in splits.column_names:
+            return None
+        structs = splits.column(CHANGE_FIELD.name).combine_chunks()
+        return pa.table([pc.struct_field(structs, name) for name in CHANGE_SCHEMA.names], CHANGE_SCHEMA)
+    rows = [split.change for split in splits]
+    if any(row is None for row in rows):
+        return None
+    return pa.Table.from_pylist([dict(row) for row in rows if row is not None], CHANGE_SCHEMA)
+
+
 def split_table(splits: Sequence[HudiSplit]) -> pa.Table:
     """Convert splits to a table of :data:`SPLIT_SCHEMA`; the inverse of :func:`to_splits`."""
     columns = [pa.array([getattr(s, field.name) for s in splits], field.type) for field in SPLIT_SCHEMA]
@@ -194,6 +230,7 @@ def to_splits(table: pa.Table, plan: ScanPlan) -> list[HudiSplit]:
     """
     keys = _partition_keys(table, plan)
     merged = None if plan.merge is None else plan.merge.max_instant or plan.instant
+    times = None if plan.commit_times is None else tuple(plan.commit_times.to_pylist())
     rows: list[dict[str, Any]] = table.to_pylist()
     for row in rows:
         row["log_files"], row["log_sizes"] = tuple(row["log_files"] or ()), tuple(row["log_sizes"] or ())
@@ -203,7 +240,10 @@ def to_splits(table: pa.Table, plan: ScanPlan) -> list[HudiSplit]:
             **row,
             partition_keys=own,
             predicate=plan.row_filter,
-            merge_instant=merged if row["log_files"] else None,
+            merge_instant=merged if row["log_files"] or plan.changes is not None else None,
+            query=plan.query,
+            commit_times=times,
+            range_first=plan.merge is not None and plan.merge.range_first,
         )
         for row, own in zip(rows, keys, strict=True)
     ]
@@ -233,6 +273,11 @@ def _cut_rows(slices: pa.Table, options: SplitOptions) -> npt.NDArray[np.int64]:
     has_groups = pc.match_substring_regex(slices.column("path"), r"\.(parquet|orc)$", ignore_case=True)
     mask = pc.and_(pc.and_(large, alone), has_groups)
     return np.flatnonzero(pc.fill_null(mask, False).to_numpy())
+
+
+def _as_structs(changes: pa.Table) -> pa.Array:
+    columns = [changes.column(name).combine_chunks() for name in CHANGE_SCHEMA.names]
+    return pa.StructArray.from_arrays(columns, fields=list(CHANGE_SCHEMA))
 
 
 def _log_bytes(slices: pa.Table) -> npt.NDArray[np.int64]:

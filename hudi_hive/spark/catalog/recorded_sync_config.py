@@ -1,43 +1,15 @@
-"""Reconstructs the sync configuration of a table from its entries in the metastore."""
+"""Reconstructs the sync configuration of a table of Spark's catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from hudi_hive.metastore import HiveMetastore, Table
-from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
-from hudi_hive.options import parse_java_boolean
-from hudi_hive.schema import META_FIELDS
+from hudi_hive.metastore import HiveMetastore
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.config import read_options
+from hudi_hive.sync.run import recorded_sync_config
 from hudi_hive.table import MetaClient
-
-_READ_OPTIMISED = HOODIE_QUERY_AS_RO_TABLE
-_PATH = "path"
-_SUFFIXES = ("_ro", "_rt")
-
-
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    """The entries that a table may have: under a name, and under that with a suffix; None where there is none."""
-
-    name: str
-    plain: Table | None
-    read_optimised: Table | None
-    realtime: Table | None
-
-    def fields(self) -> dict[str, Any]:
-        """Which tables a sync makes of a merge-on-read table."""
-        if self.read_optimised is not None:
-            plain = {"snapshot_with_table_name": self.plain is not None}
-            return {"strategy": "ALL"} | plain
-        if self.realtime is not None:
-            return {"strategy": "ALL", "skip_ro_suffix": True}
-        assert self.plain is not None
-        return {"strategy": "RO" if _is_read_optimised(self.plain) else "RT"}
 
 
 def sync_config(
@@ -52,9 +24,7 @@ def sync_config(
     Args:
         metastore: holds the entries.
         entry: one of them, as Spark's catalog has it.
-        client: the table.
-        options: hive-sync's own under Hudi's names; what they say goes before what the entries tell.
-        storage_options: arguments of the table's file system.
+        client, options, storage_options: as of :func:`hudi_hive.sync.run.recorded_sync_config`.
 
     Raises:
         MetastoreError: the metastore does not answer.
@@ -62,44 +32,4 @@ def sync_config(
     """
     database, _, name = entry.declared.name.rpartition(".")
     table = metastore.table(database, name)
-    path = (table.sd.serdeInfo.parameters or {}).get(_PATH) or table.sd.location
-    values, warnings = read_options(options)
-    recorded: dict[str, Any] = {"database": database, "table": name}
-    if client.config.is_merge_on_read:
-        entries = _entries(metastore, database, name, table)
-        recorded |= {"table": entries.name} | entries.fields()
-    keys = tuple(key.name for key in table.partitionKeys or ())
-    if {key.lower() for key in keys} != {field.lower() for field in client.config.partition_fields}:
-        recorded["partition_fields"] = keys
-    columns = {column.name: column for column in table.sd.cols}
-    recorded |= {
-        "sync_as_datasource": entry.native,
-        "support_timestamp": any(column.type == "timestamp" for column in columns.values()),
-        "omit_metadata_fields": META_FIELDS[0] not in columns,
-        "sync_comment": any(column.comment for column in columns.values()),
-        "create_managed_table": table.tableType == "MANAGED_TABLE",
-    }
-    return HiveSyncConfig(
-        **{"base_path": path, **recorded, **values}, warnings=warnings, storage_options=storage_options
-    )
-
-
-def _entries(metastore: HiveMetastore, database: str, name: str, table: Table) -> _Entries:
-    """The entries of the table that an entry of it belongs to."""
-    cut = name[:-3] if name.endswith(_SUFFIXES) else name
-    for base in dict.fromkeys((cut, name)):
-        names = (base, *(base + suffix for suffix in _SUFFIXES))
-        tables = [_of_same_table(metastore.find_table(database, other), table) for other in names]
-        # Under a name that ends so by itself there is no entry with the suffix, or without it.
-        if any(item is not None and item.tableName == name for item in tables) and (base == name or any(tables[1:])):
-            plain, read_optimised, realtime = tables
-            return _Entries(base, plain, read_optimised, realtime)
-    raise AssertionError(name)
-
-
-def _of_same_table(other: Table | None, table: Table) -> Table | None:
-    return other if other is not None and other.sd.location == table.sd.location else None
-
-
-def _is_read_optimised(table: Table) -> bool:
-    return parse_java_boolean((table.sd.serdeInfo.parameters or {}).get(_READ_OPTIMISED, "false"))
+    return recorded_sync_config(metastore, table, client, options, storage_options, is_native=entry.native)

@@ -11,7 +11,6 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.plan import (
-    SPLIT_SCHEMA,
     PartitionPlanner,
     Query,
 )
@@ -93,7 +92,7 @@ def planner_of(lister, row_filter=None):
 
 
 def drain(loader, quota=100):
-    tables = [SPLIT_SCHEMA.empty_table()]
+    tables = []
     while not loader.finished:
         tables.append(loader.next_batch(quota))
-    return pa.concat_tables(tables)
+    return pa.concat_tables([*tables, loader.next_batch(quota)])
