@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from hudi_hive.errors import HudiHiveError, MutationStateError, TransactionLostError
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.mutation.acid_write.opened import OpenedTransaction, TransactionSource
-from hudi_hive.mutation.acid_write.transaction import BEATS, Transaction
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from hudi_hive.mutation.core import BatchHeartbeat, LockFailure, LockSettings, TransactionState
 
 
@@ -72,7 +72,7 @@ class TransactionBatch(TransactionSource):
         self._heartbeat = BatchHeartbeat(
             beats,
             self._ids,
-            interval_s=locks.heartbeat_s or timeout_s / BEATS,
+            interval_s=locks.interval_s(timeout_s),
             timeout_s=timeout_s,
             on_loss=self._tell_loss,
         )

@@ -61,8 +61,6 @@ _TRIES: Final = 3
 """Transactions that are opened whatever the time, before it is said that others always come first."""
 _COMMIT_PAUSES_S: Final = (0.1, 0.5, 1.0)
 """Waits before a commit that the metastore failed in is sent again."""
-BEATS: Final = 3
-"""Beats in the time that the metastore gives."""
 
 
 class Transaction(TransactionBase):
@@ -235,10 +233,8 @@ class Transaction(TransactionBase):
 
     def _start_heartbeat(self, timeout_s: float) -> None:
         self._lock_id = None
-        interval_s = self._locks.heartbeat_s or timeout_s / BEATS
-        self._heartbeat = TransactionHeartbeat(
-            self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
-        )
+        seconds = {"interval_s": self._locks.interval_s(timeout_s), "timeout_s": timeout_s}
+        self._heartbeat = TransactionHeartbeat(self._beats, self._id, **seconds, on_loss=self._tell_loss)
         self._heartbeat.start()
 
     def _tell_loss(self, cause: HudiHiveError) -> None:

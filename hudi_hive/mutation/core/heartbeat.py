@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, TransactionLockError, TransactionLostError
 from hudi_hive.metastore.transactions import TransactionClient
@@ -31,6 +32,9 @@ class LockFailure:
     tables: tuple[str, ...]
     cause: HudiHiveError
 
+
+_BEATS: Final = 3
+"""Beats in the time that the metastore gives."""
 
 LockFailureListener = Callable[[LockFailure], None]
 """Called once, in the thread of the beats."""
@@ -56,6 +60,10 @@ class LockSettings:
     def __post_init__(self) -> None:
         if self.wait_s < 0 or (self.heartbeat_s is not None and self.heartbeat_s <= 0):
             raise InvalidOptionError(f"waiting {self.wait_s} s for locks, beating every {self.heartbeat_s} s")
+
+    def interval_s(self, timeout_s: float) -> float:
+        """Seconds between two heartbeats, for a metastore that gives so many seconds."""
+        return self.heartbeat_s or timeout_s / _BEATS
 
 
 class _HeartbeatThread(ABC):
