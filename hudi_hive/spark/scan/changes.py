@@ -6,7 +6,7 @@ is gained by pruning columns; a task each reads some changed file groups, or a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ def metadata_plan(session: JavaValue, client: MetaClient) -> JavaValue:
 
 
 def records_plan(
-    session: JavaValue, location: str, query: Query, storage_options: Mapping[str, Any]
+    session: JavaValue, location: str, query: Query, storage_options: Callable[[], Mapping[str, Any]]
 ) -> JavaValue | None:
     """The logical plan of a metadata table as a table; None where the location is not one of a metadata table.
 
@@ -68,7 +68,7 @@ def records_plan(
         session: the JVM's session.
         location: ``…/.hoodie/metadata`` as Hadoop writes it.
         query: the question.
-        storage_options: for files at the location.
+        storage_options: gives those for files at the location.
 
     Raises:
         UnsupportedTableError: anything but a snapshot is asked for.
@@ -78,7 +78,7 @@ def records_plan(
     if base is None:
         return None
     check_records_query(query, location)
-    return metadata_plan(session, MetaClient.load(base, storage_options))
+    return metadata_plan(session, MetaClient.load(base, storage_options()))
 
 
 def _made(session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns: StructType) -> JavaValue:

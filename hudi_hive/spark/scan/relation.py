@@ -115,7 +115,7 @@ def relation_plan(
     Raises:
         HudiHiveError: the table cannot be read, or not with this query.
     """
-    records = records_plan(session, location, query, environment.store_options(session, location))
+    records = records_plan(session, location, query, lambda: environment.store_options(session, location))
     if records is not None:
         return records
     snapshot = table_snapshot(environment, session, location, query, declared)

@@ -191,7 +191,7 @@ def read_relation(
         HudiHiveError: the options say no table, or a query that is refused.
     """
     location, query = path_question(environment.jvm, session, parameters)
-    records = records_plan(session, location, query, environment.store_options(session, location))
+    records = records_plan(session, location, query, lambda: environment.store_options(session, location))
     if records is not None:
         _check_record_columns(location, records, schema)
         return _planned_rows(environment, session, records)
