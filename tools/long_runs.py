@@ -39,6 +39,7 @@ RUNS = (
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",
     "integration.long.schema_faces",
+    "integration.long.hive_reads",
     "integration.long.mutation_oracle",
     "integration.long.mutation_hudi",
     "integration.long.bank_runs",

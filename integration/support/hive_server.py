@@ -1,4 +1,8 @@
-"""A real HiveServer2 2.3.10: PySpark's jars of Hive and the few from Maven Central that Spark leaves out."""
+"""A real HiveServer2 2.3: PySpark's jars of Hive and the few from Maven Central that Spark leaves out.
+
+With a release of Hudi, that release's bundle is what reads Hudi's tables, on PySpark 3.5's jars (Hive 2.3.9, Hadoop
+3.3.4); statements that need more than a fetch run as MapReduce jobs inside the server.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from typing import Self
 
 from hudi_hive.metastore import find_java
 from hudi_hive.metastore.embedded import JAVA_OPTIONS, find_jars
-from integration.support.metastores import _free_port, _jars, fetch, write_properties
+from integration.support.metastores import _LOG4J, _free_port, _jars, fetch, write_properties
+from tools.real_hudi import class_path
 
 _MAIN = Path(__file__).with_name("HiveServer2Main.java")
 _START_SECONDS = 300.0
@@ -56,6 +61,7 @@ class HiveServer2:
         properties: Hive's and Hadoop's, on top of its own.
         java_options: of the Java machine.
         session: what its address has behind the database: ``;name=value``.
+        hudi: release of the bundle that reads Hudi's tables (``tools.real_hudi``); empty: classes of tables alone.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class HiveServer2:
         properties: Mapping[str, str] | None = None,
         java_options: Sequence[str] = (),
         session: str = "",
+        hudi: str = "",
     ) -> None:
         self._metastore_uri = metastore_uri
         self._directory = directory
@@ -74,6 +81,7 @@ class HiveServer2:
         self._properties = dict(properties or {})
         self._java_options = tuple(java_options)
         self._session = session
+        self._hudi = hudi
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
@@ -82,6 +90,11 @@ class HiveServer2:
         """Its address."""
         suffix = ";auth=noSasl" if self._authentication == "NOSASL" else ""
         return f"jdbc:hive2://127.0.0.1:{self._port}/default{suffix}{self._session}"
+
+    @property
+    def port(self) -> int:
+        """Its port of Thrift."""
+        return self._port
 
     def start(self) -> Self:
         """Start it and wait until its port is open.
@@ -92,8 +105,11 @@ class HiveServer2:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._port = _free_port()
         self._configure()
-        jars = find_jars()
-        front, behind = [str(fetch(jar)) for jar in _SERVICE], [str(fetch(jar)) for jar in (*_LIBRARIES, *_HUDI)]
+        front, behind = [str(fetch(jar)) for jar in _SERVICE], [str(fetch(jar)) for jar in _LIBRARIES]
+        if self._hudi:
+            front.append(class_path(release=self._hudi))
+        else:
+            behind = [f"{find_jars()}/*", *behind, *map(str, hudi_jars())]
         command = [
             str(find_java().executable),
             "-Xmx512m",
@@ -101,7 +117,7 @@ class HiveServer2:
             *self._java_options,
             f"-Djava.io.tmpdir={self._directory}",
             "-cp",
-            os.pathsep.join([str(self._directory), *front, f"{jars}/*", *behind]),
+            os.pathsep.join([str(self._directory), *front, *behind]),
             "org.codehaus.janino.SimpleCompiler",
             str(_MAIN),
             _MAIN.stem,
@@ -132,11 +148,29 @@ class HiveServer2:
             "hive.server2.logging.operation.enabled": "false",
             "hive.exec.scratchdir": str(self._directory / "scratch"),
             "hive.exec.local.scratchdir": str(self._directory / "scratch"),
+            **(self._jobs() if self._hudi else {}),
             **self._properties,
         }
         write_properties(self._directory / "hive-site.xml", properties)
-        hadoop = {name: value for name, value in properties.items() if name.startswith("hadoop.")}
+        hadoop = {name: value for name, value in properties.items() if name.startswith(("hadoop.", "mapreduce."))}
         write_properties(self._directory / "core-site.xml", hadoop)
+        (self._directory / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
+
+    def _jobs(self) -> Mapping[str, str]:
+        """Jobs run in this process, one task after the other, with the splits of each table's input format."""
+        return {
+            "hive.input.format": "org.apache.hadoop.hive.ql.io.HiveInputFormat",
+            "hive.execution.engine": "mr",
+            "mapreduce.framework.name": "local",
+            "hive.exec.submitviachild": "false",
+            "hive.exec.submit.local.task.via.child": "false",
+            "hive.auto.convert.join": "false",
+            "hive.stats.autogather": "false",
+            "hive.compute.query.using.stats": "false",
+            "hadoop.tmp.dir": str(self._directory / "hadoop"),
+            "mapreduce.cluster.local.dir": str(self._directory / "mapreduce"),
+            "mapreduce.jobtracker.staging.root.dir": str(self._directory / "staging"),
+        }
 
     def _wait(self) -> None:
         process = self._process

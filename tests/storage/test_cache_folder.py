@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,7 @@ def files(folder):
 
 
 def used(folder):
-    with open(os.path.join(folder.folder, "v1", "usage")) as file:
+    with open(os.path.join(folder.folder, "hudi-hive-cache-1", "usage")) as file:
         return int(file.read())
 
 
@@ -60,7 +61,7 @@ def test_pieces_come_back_with_their_place_and_content(folder):
 
 def test_only_this_user_may_read_it(folder):
     folder.write(KEY, 0, b"he", None)
-    assert os.stat(os.path.join(folder.folder, "v1")).st_mode & 0o077 == 0
+    assert os.stat(os.path.join(folder.folder, "hudi-hive-cache-1")).st_mode & 0o077 == 0
     assert all(os.stat(path).st_mode & 0o077 == 0 for path in files(folder))
 
 
@@ -78,7 +79,7 @@ def test_the_bound_holds_and_what_was_used_last_stays(folder):
         assert sum(files(folder).values()) <= used(folder)
     assert len(files(folder)) > 5 and folder.ranges(key("hot"))
     assert folder.ranges(key(149)) and not folder.ranges(key(0))
-    root = os.path.join(folder.folder, "v1")
+    root = os.path.join(folder.folder, "hudi-hive-cache-1")
     assert all(names for at, _, names in os.walk(root) if len(os.path.relpath(at, root)) > 10)  # folders of files
 
 
@@ -114,17 +115,19 @@ def test_any_damage_is_noticed(folder):
 def test_a_damaged_count_is_made_anew(folder, content):
     folder.write(KEY, 0, bytes(1000), None)
     right = used(folder)
-    damage(os.path.join(folder.folder, "v1", "usage"), content)
+    damage(os.path.join(folder.folder, "hudi-hive-cache-1", "usage"), content)
     folder.write(KEY, 1000, bytes(1000), None)
     assert used(folder) == sum(files(folder).values()) > right
 
 
 def test_what_a_killed_writer_left_goes_with_the_next_eviction(folder):
     folder.write(KEY, 0, bytes(1000), None)
-    damage(os.path.join(folder.folder, "v1", "tmp-1"), bytes(90_000))
+    damage(os.path.join(folder.folder, "hudi-hive-cache-1", "tmp-1"), bytes(90_000))
+    stranger = Path(folder.folder, "hudi-hive-cache-1", "somebody's")
+    stranger.touch()
     for number in range(200):
         folder.write(key(number), 0, bytes(1000), None)
-    assert not [path for path in files(folder) if "tmp-" in path]
+    assert not [path for path in files(folder) if "tmp-" in path] and stranger.exists()
     assert sum(files(folder).values()) <= MOST
 
 
@@ -164,7 +167,7 @@ def test_a_folder_that_cannot_be_made_is_one_warning(tmp_path, caplog):
 def test_a_process_that_stands_still_with_the_lock_keeps_nobody(folder, monkeypatch):
     monkeypatch.setattr(cache_folder, "_LOCK_WAIT_S", 0.0)
     folder.write(KEY, 0, b"hello", None)
-    with open(os.path.join(folder.folder, "v1", "usage")) as other:
+    with open(os.path.join(folder.folder, "hudi-hive-cache-1", "usage")) as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         folder.write(KEY, 5, b"x", None)
         assert folder.ranges(KEY) == [(0, 5)] and bytes(folder.read(KEY, 0, 5).data) == b"hello"

@@ -1,8 +1,9 @@
 """The folder of a cache: pieces of files with checksums, never more bytes than its bound, for many processes at once.
 
-``v1/ab/ab12…/0-4096`` holds the bytes 0 to 4096 of the file whose key has the hash ``ab12…``. A piece appears complete
-by a rename, under a lock (``v1/usage``) whose file has the bytes in use. Bytes are counted before they are there, and
-until after they are gone: a process that is killed leaves a number that is too high, which the next eviction mends.
+``hudi-hive-cache-1/ab/ab12…/0-4096`` holds the bytes 0 to 4096 of the file whose key has the hash ``ab12…``. A piece
+appears complete by a rename, under a lock (``usage``) whose file has the bytes in use. Bytes are counted before they
+are there, and until after they are gone: a process that is killed leaves a number that is too high, which the next
+eviction mends.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Final, NamedTuple
 
 _log = logging.getLogger(__name__)
 
-_VERSION: Final = "v1"
+_VERSION: Final = "hudi-hive-cache-1"
 _USAGE: Final = "usage"
 _MAGIC: Final = b"hudiPIECE\n"
 _DIGEST_BYTES: Final = 16
@@ -171,7 +172,7 @@ class CacheFolder:
                 path = os.path.join(folder, name)
                 if name.startswith("tmp-"):  # of a writer that was killed: the others wait for the lock
                     os.unlink(path)
-                elif name != _USAGE:
+                elif _NAME.fullmatch(name):
                     with suppress(FileNotFoundError):
                         status = os.stat(path)
                         pieces.append((status.st_mtime_ns, status.st_size, path))

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from hudi_hive import HudiTable
 from hudi_hive.spark import clean, compact, enable, explain, mutate
 from integration.support.stores.hadoop_aws import s3a_class_path
+from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from integration.support.stores.secret_search import places_of, recorded_steps
 
@@ -108,3 +110,24 @@ def test_options_of_a_session_leave_hadoop_s_alone_and_are_gone_with_the_next_on
     enable(of_session, storage_options={})
     assert settings.get("fs.s3a.bucket.other.session.token") is None
     settings.unset("fs.s3a.bucket.other.access.key")
+
+
+@pytest.mark.long
+def test_executors_read_slices_by_the_cache(
+    of_session: SparkSession, s3: S3Server, s3_proxy: StoreProxy, tmp_path: Path
+) -> None:
+    path = s3.folder("s3a")
+    fields = {"name": "t", "record_keys": ["id"], "ordering_fields": ["ts"], "table_type": "MERGE_ON_READ"}
+    table = HudiTable.create(path, storage_options=s3.options(), **fields)
+    table.upsert(pa.table({"id": [1, 2], "ts": [1, 1], "v": ["a", "a"]}))
+    table.upsert(pa.table({"id": [2], "ts": [2], "v": ["b"]}))
+    enable(of_session, storage_options={**s3.options(s3_proxy.port), "cache_folder": str(tmp_path / "cache")})
+    numbers = []
+    for _ in range(2):
+        with s3_proxy.recording() as recording:
+            frame = of_session.read.format("hudi").load(path).select("id", "v")
+            assert "merged in Arrow: 1 slices" in explain(frame)
+            assert sorted(map(tuple, frame.collect())) == [(1, "a"), (2, "b")]
+        kinds = ("GET", "RANGE")
+        numbers.append(sum(one.kind in kinds and "/.hoodie/" not in one.path for one in recording.requests))
+    assert numbers == [2, 0]
