@@ -9,6 +9,8 @@ from typing import Final, Protocol, TypeVar
 _T = TypeVar("_T")
 
 _THREADS: Final = 32
+_INTERRUPT_S: Final = 0.5
+"""Most seconds until an interrupt is noticed that came when a wait was about to begin: Python's locks miss that one."""
 
 
 class Place(Protocol):
@@ -37,7 +39,8 @@ def run_together(storage: Place, calls: Sequence[Callable[[], _T]]) -> list[_T]:
     threads = ThreadPoolExecutor(min(_THREADS, len(calls)), thread_name_prefix="hudi-wait")
     try:
         futures = [threads.submit(call) for call in calls]
-        wait(futures)
+        while wait(futures, _INTERRUPT_S).not_done:
+            pass
     finally:  # after an interrupt those that have not begun do not begin any more
         threads.shutdown(wait=False, cancel_futures=True)
     return [future.result() for future in futures]
