@@ -27,6 +27,8 @@ RUNS = (
     "integration.long.write_kills",
     "integration.long.write_matrix --store hdfs --version 9 --operation upsert",
     "integration.long.store_concurrency",
+    "integration.long.hive_filters",
+    "integration.long.hudi_input_formats",
     "integration.long.store_fixtures",
     "integration.long.store_fixtures --store hdfs",
     "integration.long.store_matrix",

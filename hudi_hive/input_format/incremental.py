@@ -46,7 +46,7 @@ class IncrementalFiles:
     Attributes:
         files: the newest base file of each file group that the range wrote, below the input paths
             (:data:`~hudi_hive.input_format.snapshot.LISTED_FILE_SCHEMA`).
-        partitions: the partitions that the range wrote to and the input paths cover, sorted.
+        partitions: the partitions that the range wrote to, the input paths cover and the job's filter leaves, sorted.
         partitions_written: how many partitions the range wrote to.
         commit_times: the requested times of the range's commits: the commit times of the rows it wrote.
         merging: those of them that merged log files of a merge-on-read table into base files.
@@ -91,9 +91,11 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
     else:
         files = files.append_column(LISTED_FILE_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
     assert options.start is not None
+    partitions = table.partitions_read(sorted(touched))
+    files = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(partitions, pa.string())))
     return IncrementalFiles(
         files=files,
-        partitions=tuple(sorted(partition for partition in touched if coverage.covers(partition))),
+        partitions=tuple(partitions),
         partitions_written=len(touched),
         commit_times=commits.requested_times(),
         merging=_merging(client, commits),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,9 +15,11 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, job_value, list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
+from hudi_hive.metadata import MetadataListing
 from hudi_hive.options import jobs, read, write
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
-from hudi_hive.plan.core import plan_of_files
+from hudi_hive.plan.core import plan_of_files, slices_left, with_skip_filter
+from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Stores
 
 INCREMENTAL, SNAPSHOT, PLAIN = "incremental", "snapshot", "plain"
@@ -67,6 +71,7 @@ class JobTablePlan:
         as_of: the instant of a snapshot of the past, or None.
         incremental: the range, for the incremental group.
         input_paths: for the incremental group the affected partitions below the input paths; else as they were.
+        skip_filter: rows that cannot pass it need not be read; None if the job's filter says nothing of files.
     """
 
     inputs: TableInputs
@@ -76,6 +81,32 @@ class JobTablePlan:
     as_of: str | None
     incremental: IncrementalFiles | None = field(repr=False)
     input_paths: tuple[str, ...]
+    skip_filter: RowFilter | None = None
+
+    def narrowed(self) -> Self:
+        """The plan without the files in which no row can pass the job's filter, as far as the metadata table tells.
+
+        Raises:
+            SchemaError: the table's schema is not known.
+        """
+        client, job_filter = self.inputs.client, self.inputs.job_filter
+        if job_filter.is_empty or not self.statuses.num_rows:
+            return self
+        scan = self.scan
+        partitions: list[str] = self.statuses.column("partition").unique().to_pylist()
+        skip_filter = job_filter.on_files(scan.schema, client.config, partitions)
+        if skip_filter is None:
+            return self
+        listing = client.listing
+        if isinstance(listing, MetadataListing) and (not listing.enable or listing.validate):
+            return replace(self, skip_filter=skip_filter)  # the metadata table is not to be asked
+        numbered = scan.slices.append_column("row", pa.array(np.arange(scan.slices.num_rows)))
+        left = slices_left(client, replace(scan, slices=numbered), skip_filter)
+        return replace(self._taken(left.column("row").combine_chunks()), skip_filter=skip_filter)
+
+    def _taken(self, rows: pa.Array) -> Self:
+        """The plan with these rows of its tables alone."""
+        return replace(self, statuses=self.statuses.take(rows))
 
     @property
     def commit_times(self) -> pa.Array | None:
@@ -92,11 +123,16 @@ class JobTablePlan:
 
     @cached_property
     def scan(self) -> ScanPlan:
-        """How the files' rows are read: schema, partition values, renamed columns.
+        """How the files' rows are read: schema, partition values, renamed columns, what is left out of them.
 
         Raises:
             SchemaError: the table's schema is not known.
+            UnsupportedTableError: log files, and it is not known how the table merges records.
         """
+        plan = self._unfiltered()
+        return plan if self.skip_filter is None else with_skip_filter(self.inputs.client, plan, self.skip_filter)
+
+    def _unfiltered(self) -> ScanPlan:
         columns = ["partition", "file_id", "instant", "path", "length"]
         names = ["partition", "file_id", "instant", "name", "size"]
         files = self.statuses.select(columns).rename_columns(names)
@@ -158,7 +194,8 @@ def plan_table(inputs: TableInputs, conf: JobConf) -> JobTablePlan:
         QueryError, TableError, TimelineError, StorageError: as the modules of the two groups say.
     """
     options = read_options(conf)
-    return _plan_incremental(inputs, options) if inputs.options.incremental else _plan_snapshot(inputs, options)
+    planned = _plan_incremental(inputs, options) if inputs.options.incremental else _plan_snapshot(inputs, options)
+    return planned.narrowed()
 
 
 def plan_inputs(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import cached_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
@@ -94,14 +93,10 @@ class RealtimeTable(JobTablePlan):
     slices: pa.Table = field(default_factory=pa.Table, repr=False)
     max_instant: str | None = None
 
-    @cached_property
-    def scan(self) -> ScanPlan:
-        """How the slices' rows are read.
+    def _taken(self, rows: pa.Array) -> Self:
+        return replace(super()._taken(rows), slices=self.slices.take(rows))
 
-        Raises:
-            SchemaError: the table's schema is not known.
-            UnsupportedTableError: it is not known how the table merges records.
-        """
+    def _unfiltered(self) -> ScanPlan:
         client, options, incremental = self.inputs.client, self.inputs.options, self.incremental
         if incremental is None:
             query = Query(QueryType.SNAPSHOT, as_of=self.as_of, options=self.read_options)
@@ -129,8 +124,8 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
     def _table(self, inputs: TableInputs) -> JobTablePlan:
         options = _read_options(self.conf)
         if inputs.options.incremental:
-            return _incremental_table(inputs, options)
-        return _snapshot_table(inputs, options)
+            return _incremental_table(inputs, options).narrowed()
+        return _snapshot_table(inputs, options).narrowed()
 
     def get_splits(self, number: int = 1) -> list[FileSplit]:
         """All splits, as :class:`RealtimeSplit` objects.
@@ -245,6 +240,7 @@ def _snapshot_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTable:
     timeline = client.timeline  # read before any listing: see FileSystemView
     as_of = query_instant(inputs)
     last = timeline.last_completed_write()
+    slices = _current_slices(inputs, as_of)
     return RealtimeTable(
         inputs=inputs,
         group=SNAPSHOT,
@@ -253,7 +249,8 @@ def _snapshot_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTable:
         incremental=None,
         input_paths=tuple(str(path) for path in inputs.paths),
         max_instant=as_of if as_of is not None else last.requested if last is not None else None,
-        **_listed(inputs, _current_slices(inputs, as_of), SNAPSHOT),
+        slices=slices,
+        statuses=_statuses(inputs, slices, SNAPSHOT),
     )
 
 
@@ -270,7 +267,7 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, listed, inputs.coverage.covers, logs=True)
+        refuse_cleaned_files(client, as_of, listed, inputs.reads, logs=True)
     slices = view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(client.timeline))
     return _covered(inputs, with_paths(slices))
 
@@ -291,10 +288,13 @@ def _incremental_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTab
         if not inputs.options.full_scan_fallback:
             raise cleaned_error(client, missing)
         slices, max_instant = _current_slices(inputs, None), None
+    partitions = inputs.partitions_read(sorted(touched))
+    if not full_scan:
+        slices = slices.filter(pc.is_in(slices.column("partition"), value_set=pa.array(partitions, pa.string())))
     assert inputs.options.start is not None
     incremental = IncrementalFiles(
         files=LISTED_FILE_SCHEMA.empty_table(),
-        partitions=tuple(sorted(p for p in touched if inputs.coverage.covers(p))),
+        partitions=tuple(partitions),
         partitions_written=len(touched),
         commit_times=commits.requested_times(),
         merging=frozenset(),
@@ -309,7 +309,8 @@ def _incremental_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTab
         incremental=incremental,
         input_paths=rewritten_paths(inputs, incremental),
         max_instant=max_instant,
-        **_listed(inputs, slices, INCREMENTAL),
+        slices=slices,
+        statuses=_statuses(inputs, slices, INCREMENTAL),
     )
 
 
@@ -330,8 +331,8 @@ def _shown_names(slices: pa.Table, group: str) -> pa.Array:
     return pc.coalesce(slices.column("base_file").combine_chunks(), shown)
 
 
-def _listed(inputs: TableInputs, slices: pa.Table, group: str) -> dict[str, pa.Table]:
-    """Slices and their statuses."""
+def _statuses(inputs: TableInputs, slices: pa.Table, group: str) -> pa.Table:
+    """The statuses of slices."""
     rows = slices.num_rows
     base = str(inputs.base)
     names = _shown_names(slices, group)
@@ -342,7 +343,7 @@ def _listed(inputs: TableInputs, slices: pa.Table, group: str) -> dict[str, pa.T
         pc.binary_join_element_wise(slices.column("partition"), names, "/"),
     )
     no_logs = pc.equal(pc.list_value_length(slices.column("log_files")), 0)
-    statuses = pa.table(
+    return pa.table(
         [
             pc.binary_join_element_wise(pa.scalar(base.rstrip("/"), pa.string()), relative, "/"),
             sizes,
@@ -357,7 +358,6 @@ def _listed(inputs: TableInputs, slices: pa.Table, group: str) -> dict[str, pa.T
         ],
         schema=STATUS_SCHEMA,
     )
-    return {"slices": slices, "statuses": statuses}
 
 
 def _shown_log_sizes(slices: pa.Table, group: str) -> pa.Array:

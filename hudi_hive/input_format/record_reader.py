@@ -22,11 +22,13 @@ def projection(conf: JobConf) -> list[str] | None:
 
     ``hive.io.file.readcolumn.names`` counts; without it ``.ids``, which are positions in ``columns``. A projection that
     is there but empty (``count(*)``) leaves the partition columns alone. Of these only such count that ``columns`` has,
-    if that is set.
+    if that is set. ``hive.io.file.read.all.columns=true`` goes before all of it.
 
     Raises:
         InvalidOptionError: ids that are no positions in ``columns``.
     """
+    if conf.value(jobs.READ_ALL_COLUMNS):
+        return None
     if jobs.READ_COLUMN_NAMES.name in conf:
         names = [*conf.value(jobs.READ_COLUMN_NAMES)]
     elif jobs.READ_COLUMN_IDS.name in conf:

@@ -49,7 +49,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, listed, coverage.covers)
+        refuse_cleaned_files(client, as_of, listed, table.reads)
     files = view.latest_base_files(as_of)
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
     rows = pc.index_in(_keys(files), value_set=_keys(listed))

@@ -150,6 +150,30 @@ SPLIT_MIN_SIZE: Final = Option(
     honoured_by=_FACES,
     aliases=("mapred.min.split.size",),
 )
+SPLIT_MAX_SIZE: Final = Option(
+    "mapreduce.input.fileinputformat.split.maxsize",
+    byte_size,
+    0,
+    "Combined splits: bytes of one, at most; without it those of `….split.minsize`.",
+    honoured_by=_FACES,
+    aliases=("mapred.max.split.size",),
+)
+SPLIT_MIN_SIZE_NODE: Final = Option(
+    "mapreduce.input.fileinputformat.split.minsize.per.node",
+    byte_size,
+    0,
+    "Combined splits: bytes of what is left of a node, at least, that makes a split of its own.",
+    honoured_by=_FACES,
+    aliases=("mapred.min.split.size.per.node",),
+)
+SPLIT_MIN_SIZE_RACK: Final = Option(
+    "mapreduce.input.fileinputformat.split.minsize.per.rack",
+    byte_size,
+    0,
+    "Combined splits: the same of a rack.",
+    honoured_by=_FACES,
+    aliases=("mapred.min.split.size.per.rack",),
+)
 
 
 def _block_size(name: str, default: int, of: str, aliases: tuple[str, ...] = ()) -> Option[int]:
@@ -176,6 +200,41 @@ COLUMNS: Final = Option[tuple[str, ...]](
 PARTITION_COLUMNS: Final = Option(
     "partition_columns", any_text, "", "Partition columns, which come last, separated by `/`.", honoured_by=_FACES
 )
+COLUMN_TYPES: Final = Option(
+    "columns.types",
+    any_text,
+    "",
+    "Hive's types of `columns`: tells filters without types of their own which texts are `char` or `varchar`.",
+    honoured_by=_FACES,
+)
+READ_ALL_COLUMNS: Final = Option(
+    "hive.io.file.read.all.columns",
+    optional(boolean),
+    None,
+    "True: all columns are read, whatever the two keys of a projection say.",
+    honoured_by=_FACES,
+)
+FILTER_EXPRESSION: Final = Option(
+    "hive.io.filter.expr.serialized",
+    any_text,
+    "",
+    "Condition on rows, as Hive serialises it: leaves out partitions, files and row groups.",
+    honoured_by=_FACES,
+)
+FILTER_TEXT: Final = Option(
+    "hive.io.filter.text",
+    any_text,
+    "",
+    "The same as text, in which quotes are not escaped: for want of the other one, what of it is beyond doubt.",
+    honoured_by=_FACES,
+)
+SARG: Final = Option(
+    "sarg.pushdown",
+    any_text,
+    "",
+    "The same as a search argument, for want of the serialised expression.",
+    honoured_by=_FACES,
+)
 
 JOB_OPTIONS: Final = (
     CONSUME_MODE,
@@ -193,6 +252,9 @@ JOB_OPTIONS: Final = (
     INPUT_DIR,
     INPUT_RECURSIVE,
     SPLIT_MIN_SIZE,
+    SPLIT_MAX_SIZE,
+    SPLIT_MIN_SIZE_NODE,
+    SPLIT_MIN_SIZE_RACK,
     LOCAL_BLOCK_SIZE,
     S3_BLOCK_SIZE,
     GS_BLOCK_SIZE,
@@ -202,4 +264,9 @@ JOB_OPTIONS: Final = (
     READ_COLUMN_IDS,
     COLUMNS,
     PARTITION_COLUMNS,
+    COLUMN_TYPES,
+    READ_ALL_COLUMNS,
+    FILTER_EXPRESSION,
+    FILTER_TEXT,
+    SARG,
 )

@@ -44,6 +44,8 @@ from hudi_hive.predicate.syntax import (
     Negation,
     NullTest,
     Syntax,
+    Timestamp,
+    TruthTest,
     Value,
 )
 
@@ -77,6 +79,8 @@ __all__ = [
     "Or",
     "RowFilter",
     "Syntax",
+    "Timestamp",
+    "TruthTest",
     "Unknown",
     "Value",
     "WhenValid",

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.input_format.filters import JobFilter
 from hudi_hive.input_format.job.consume import (
     ConsumeOptions,
     incremental_names,
@@ -105,17 +106,28 @@ class TableInputs:
         client: the table's meta client.
         options: what the job's keys ask of the table.
         paths: its input paths, in the job's order.
+        job_filter: the rows that the job wants of the table.
     """
 
     base: HadoopPath
     client: MetaClient = field(compare=False)
     options: ConsumeOptions
     paths: tuple[InputPath, ...]
+    job_filter: JobFilter = field(default=JobFilter(), compare=False, repr=False)
 
     @property
     def coverage(self) -> Coverage:
         """The part of the table that the paths cover."""
         return Coverage(self.paths)
+
+    def partitions_read(self, partitions: Iterable[str]) -> list[str]:
+        """Those of the partitions that the paths cover and the job's filter leaves, in their order."""
+        coverage = self.coverage
+        return self.job_filter.partitions_left(self.client, [path for path in partitions if coverage.covers(path)])
+
+    def reads(self, partition: str) -> bool:
+        """Whether :meth:`partitions_read` leaves a partition."""
+        return bool(self.partitions_read([partition]))
 
     @property
     def name(self) -> str:
@@ -205,7 +217,9 @@ def classify(
         storage = stores.of(base_path).child(base_path.key)
         client = MetaClient.load(str(base_path), storage=storage, listing=listing)
         options = ConsumeOptions.parse(conf, client.config)
-        tables.append(TableInputs(base_path, client, options, tuple(inputs)))
+        # With several tables nobody tells whose columns a filter names; Hive gives each a job of its own.
+        job_filter = JobFilter.of(conf) if len(by_table) == 1 else JobFilter()
+        tables.append(TableInputs(base_path, client, options, tuple(inputs), job_filter))
     _check_names(conf, names, tables)
     return PathGroups(
         incremental={

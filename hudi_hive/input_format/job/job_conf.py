@@ -24,7 +24,10 @@ _HUDI: Final = HOODIE_PREFIX
 # Hadoop's deprecated names that still are in use, by the names that replaced them.
 _DEPRECATED = {
     alias: option.name
-    for option in (jobs.INPUT_DIR, jobs.INPUT_RECURSIVE, jobs.SPLIT_MIN_SIZE, jobs.DFS_BLOCK_SIZE)
+    for option in (
+        *(jobs.INPUT_DIR, jobs.INPUT_RECURSIVE, jobs.DFS_BLOCK_SIZE),
+        *(jobs.SPLIT_MIN_SIZE, jobs.SPLIT_MAX_SIZE, jobs.SPLIT_MIN_SIZE_NODE, jobs.SPLIT_MIN_SIZE_RACK),
+    )
     for alias in option.aliases
 }
 

@@ -21,7 +21,7 @@ PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_m
 
 
 def list_partitions(table: TableInputs) -> pa.Table:
-    """Files of all partitions at or below a table's input paths.
+    """Files of the partitions at or below a table's input paths that the job's filter leaves.
 
     They are learnt from the metadata table, as in planning; it knows no modification times. Where it is off, not usable
     or does not know files that are asked for (those of inflight commits), the folders below the input paths are listed,
@@ -36,13 +36,15 @@ def list_partitions(table: TableInputs) -> pa.Table:
     client, coverage = table.client, table.coverage
     partitions = _listed_partitions(table)
     if partitions is not None:
-        files = client.lister.files([path for path in partitions if coverage.covers(path)])
+        files = client.lister.files(table.partitions_read(partitions))
         return files.append_column(LISTED_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
     roots = coverage.roots
     if not client.config.is_partitioned:
         client.partition_paths()  # refuses a table whose properties have lost the partition columns
         return list_folders(client.storage, [""] if "" in roots else [])
-    return walk(client.storage, roots)[1]
+    files = walk(client.storage, roots)[1]
+    partitions_left = table.partitions_read(files.column("partition").unique().to_pylist())
+    return files.filter(pc.is_in(files.column("partition"), value_set=pa.array(partitions_left, pa.string())))
 
 
 def listed_by(table: TableInputs) -> str:

@@ -25,6 +25,7 @@ from hudi_hive.plan.core.planner import (
     plan_scan,
     refuse_bootstrap,
 )
+from hudi_hive.plan.core.skipping import slices_left, with_skip_filter
 from hudi_hive.plan.core.snapshot import (
     check_time_travel,
     earliest_retained,
@@ -60,7 +61,9 @@ __all__ = [
     "refuse_bootstrap",
     "refuse_cleaned_files",
     "select_commits",
+    "slices_left",
     "slices_of_range",
     "with_configured_listing",
+    "with_skip_filter",
     "without_hollow",
 ]

@@ -101,6 +101,8 @@ class ScanPlan:
         merge: how log files are merged in; None when no slice has any.
         changes: change data queries: a row of :data:`CHANGE_SCHEMA` for each slice; ``schema`` is that of the changes.
         table_schema: the schema of the table's rows, where ``schema`` is not.
+        skip_filter: rows that cannot pass it need not be read; unlike ``row_filter`` it is not applied to rows, and
+            parts of it may be unknown.
     """
 
     base_path: str
@@ -124,6 +126,7 @@ class ScanPlan:
     merge: LogMerge | None = field(default=None, repr=False)
     changes: pa.Table | None = field(default=None, repr=False)
     table_schema: pa.Schema | None = field(default=None, repr=False)
+    skip_filter: RowFilter | None = None
 
     @property
     def has_logs(self) -> bool:

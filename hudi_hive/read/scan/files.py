@@ -55,6 +55,7 @@ class BaseScan:
         columns: columns to return, in this order; None for all. An empty list gives batches that only have a number of
             rows (``count``).
         row_filter: bound to ``target_schema``; only rows for which it is TRUE come out.
+        skip_filter: likewise; rows that cannot pass it may be left out by the file's statistics, and no others are.
         partition_columns: a row per scanned file, columns named as in ``target_schema``: typed values told by the
             partition path. They stand in for columns that a file does not have.
         partition_values_from_path: they replace columns that a file has, too.
@@ -68,6 +69,7 @@ class BaseScan:
     target_schema: pa.Schema
     columns: Sequence[str] | None = None
     row_filter: RowFilter | None = None
+    skip_filter: RowFilter | None = None
     partition_columns: pa.Table | None = None
     partition_values_from_path: bool = False
     partition_fields: Sequence[str] = ()
@@ -249,6 +251,8 @@ class _Scan:
     from_path: bool
     commit_times: pa.Array | None
     partition_fields: frozenset[str] = frozenset()
+    skip_filter: RowFilter | None = None
+    target_schema: pa.Schema | None = None
     alike: dict[int, list[_Alike]] = field(default_factory=dict, compare=False, repr=False)
 
     def of_file(self, file: BaseFile, mapping: ColumnMapping, constant_columns: Collection[str]) -> _Alike:
@@ -266,6 +270,7 @@ class _Scan:
         conditions: list[Node] = []
         if self.row_filter is not None:
             conditions = file_conditions(self.row_filter, file.schema, reconciler, constant_columns=constant_columns)
+        conditions += self._skip_conditions(file, mapping)
         columns = list(
             dict.fromkeys(source for name, source in sources.items() if source and name not in constant_columns)
         )
@@ -273,6 +278,21 @@ class _Scan:
         if len(same_version) < _MOST_ALIKE:
             same_version.append(alike)
         return alike
+
+    def _skip_conditions(self, file: BaseFile, mapping: ColumnMapping) -> list[Node]:
+        """What the filter that only leaves out row groups asks of a file, whose columns need not be read for it."""
+        if self.skip_filter is None or self.target_schema is None:
+            return []
+        fields = [self.target_schema.field(name) for name in self.skip_filter.columns]
+        with decoding(file.path):
+            reconciler = Reconciler(file.schema, pa.schema(fields), mapping, file.path)
+        constants = [
+            field.name
+            for field in fields
+            if (self.from_path and field.name in self.path_columns)
+            or (reconciler.sources[field.name] is None and field.name in self.path_columns | self.partition_fields)
+        ]
+        return file_conditions(self.skip_filter, file.schema, reconciler, constant_columns=constants)
 
     def finish(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, with the output columns; nothing if there are none."""
@@ -302,6 +322,8 @@ def _scan(scan: BaseScan, output: pa.Schema) -> _Scan:
         scan.partition_values_from_path,
         scan.commit_times,
         frozenset(scan.partition_fields),
+        scan.skip_filter,
+        scan.target_schema,
     )
 
 

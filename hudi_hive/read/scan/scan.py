@@ -74,7 +74,7 @@ def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
     Raises:
         FileVanishedError, CorruptFileError, SchemaError: see :func:`read_plan`.
     """
-    if plan.changes is not None or (plan.row_filter is None and plan.commit_times is None):
+    if plan.changes is not None or (plan.row_filter is None and plan.skip_filter is None and plan.commit_times is None):
         return []
     alone = pc.equal(pc.list_value_length(plan.slices.column("log_files")), 0)
     files = replace(plan, slices=plan.slices.filter(alone)).files
@@ -92,6 +92,7 @@ def _base_scan(plan: ScanPlan, files: pa.Table) -> BaseScan:
     return BaseScan(
         target_schema=plan.schema,
         row_filter=plan.row_filter,
+        skip_filter=plan.skip_filter,
         partition_columns=partition_columns(plan, files),
         partition_values_from_path=bool(plan.path_columns),
         partition_fields=plan.partition_fields,

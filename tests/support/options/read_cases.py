@@ -10,11 +10,20 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive import HudiTable
-from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, cut_files
+from hudi_hive.input_format import (
+    BlockLocation,
+    FileStatus,
+    HoodieCombineHiveInputFormat,
+    HoodieParquetInputFormat,
+    HoodieParquetRealtimeInputFormat,
+    JobConf,
+    cut_files,
+)
 from hudi_hive.options import Face, Option, jobs, locks, options_of, read, table, write
 from hudi_hive.plan import Query, ReadOptions
 from hudi_hive.spark.source import StreamOptions
 from hudi_hive.timeline import TimelineWriter
+from tests.support.hive_filters import fixture_filters
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import new_folder
 from tests.support.options.write_cases import make, put, rows
@@ -198,6 +207,18 @@ def cut_in(store: str) -> Scenario:
     return scenario
 
 
+def combined(folder: Path, options: Mapping[str, str]) -> Any:
+    """The combined splits of a table whose files are on two nodes, each in a rack of its own."""
+    conf = {jobs.INPUT_DIR.name: str(copy_on_write()), **options}
+
+    def locations(status: FileStatus) -> list[BlockLocation]:
+        node = status.partition or ""
+        return [BlockLocation(0, status.length, (node,), (f"/{node}",))]
+
+    splits = HoodieCombineHiveInputFormat(conf, locations=locations).get_splits()
+    return [(split.length, split.hosts) for split in splits]
+
+
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
@@ -323,6 +344,8 @@ STREAM_CASES = (
     of_stream(read.FAIL_ON_DATA_LOSS, "false", _stream(copy_on_write)),
 )
 
+_OF_PARTITION = next(one for one in fixture_filters() if one.case == "options")
+
 JOB_CASES = (
     of_job(read.AS_OF, "{0}", _job(copy_on_write)),
     of_job(read.FULL_SCAN_FALLBACK, "true", _job(cleaned), **{**_RANGE, "CONSUME_MAX_COMMITS": "1"}),
@@ -347,6 +370,9 @@ JOB_CASES = (
     of_job(jobs.INPUT_DIR, "{path}/a", _job(copy_on_write)),
     of_job(jobs.INPUT_RECURSIVE, "true", _job(plain_folder)),
     of_job(jobs.SPLIT_MIN_SIZE, "100m", _job(copy_on_write)),
+    of_job(jobs.SPLIT_MAX_SIZE, "100k", combined),
+    of_job(jobs.SPLIT_MIN_SIZE_NODE, "1", combined),
+    of_job(jobs.SPLIT_MIN_SIZE_RACK, "1", combined),
     of_job(jobs.LOCAL_BLOCK_SIZE, "1k", _job(copy_on_write)),
     of_job(jobs.S3_BLOCK_SIZE, "1k", cut_in("s3://bucket")),
     of_job(jobs.GS_BLOCK_SIZE, "1k", cut_in("gs://bucket")),
@@ -356,6 +382,11 @@ JOB_CASES = (
     of_job(jobs.READ_COLUMN_IDS, "0", _job(copy_on_write), COLUMNS="id,name"),
     of_job(jobs.COLUMNS, "name,id", _job(copy_on_write), READ_COLUMN_IDS="0"),
     of_job(jobs.PARTITION_COLUMNS, "p", _job(copy_on_write), READ_COLUMN_NAMES="id"),
+    of_job(jobs.READ_ALL_COLUMNS, "true", _job(copy_on_write), READ_COLUMN_NAMES="id"),
+    of_job(jobs.FILTER_EXPRESSION, _OF_PARTITION.serialized, _job(copy_on_write)),
+    of_job(jobs.FILTER_TEXT, _OF_PARTITION.text, _job(copy_on_write)),
+    of_job(jobs.SARG, _OF_PARTITION.sarg, _job(copy_on_write)),
+    of_job(jobs.COLUMN_TYPES, "bigint:bigint", _job(copy_on_write), COLUMNS="id,p", FILTER_TEXT="(p = 'a')"),
 )
 
 of_any_scan, of_any_stream, of_any_job = _scan(copy_on_write), _stream(copy_on_write), _job(merge_on_read, _REALTIME)
