@@ -90,7 +90,7 @@ class SchemaUpdate:
             name: its name; that of a struct's field with the struct's in front.
             type: an Arrow type, or the text of a Hive or Spark type.
             doc: its comment.
-            first: in front of its siblings; at the top that is behind the meta columns. Else it comes behind them all.
+            first: in front of its siblings, in a struct alone. Else it comes behind them all.
             after: behind this sibling.
 
         Raises:
@@ -150,7 +150,7 @@ class SchemaUpdate:
 
         Args:
             name: the column.
-            first: in front of its siblings; at the top that is behind the meta columns.
+            first: in front of its siblings, in a struct alone: Hudi forbids it at the top of a table.
             after: behind this sibling.
             before: in front of this sibling.
 
@@ -275,8 +275,13 @@ class SchemaUpdate:
         if first and after is not None:
             raise SchemaError("a column is either first or after another")
         start = 0 if parent else sum(item.name in _META for item in siblings)
+        if first and not parent:
+            raise SchemaError(
+                "no column can be put first at the top of a table: Hudi forbids that",
+                remedy=f"put it behind {siblings[start - 1].name!r}" if start else "put it before or after another",
+            )
         if first:
-            return start
+            return 0
         other = after if after is not None else before
         if other is None:
             return None
@@ -286,7 +291,10 @@ class SchemaUpdate:
             raise SchemaError(f"there is no column {_join(parent, leaf)!r} to place another by")
         at += after is not None
         if at < start:
-            raise SchemaError("no column can come before the meta columns of Hudi", remedy="put it first")
+            raise SchemaError(
+                "no column can come before the meta columns of Hudi",
+                remedy=f"put it behind {siblings[start - 1].name!r}",
+            )
         return at
 
     @staticmethod

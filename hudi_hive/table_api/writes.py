@@ -153,9 +153,14 @@ class WritableTable(TableMoment):
         """
         from hudi_hive.write.alter import SchemaBuilder
 
-        return SchemaBuilder(self.client, lambda changes, dry_run: self._altered(changes, options or {}, dry_run))
+        return SchemaBuilder(
+            self.client,
+            lambda changes, dry_run, check_data: self._altered(changes, options or {}, dry_run, check_data),
+        )
 
-    def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
+    def _altered(
+        self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool, check_data: bool
+    ) -> AlterReport:
         from hudi_hive.metastore.transactions import MetastoreLock
         from hudi_hive.write.alter import alter, write_config
         from hudi_hive.write.coordination import table_lock
@@ -164,7 +169,7 @@ class WritableTable(TableMoment):
         sync = self._sync_of(config)
         lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.connect)
         check = None if sync is None else partial(sync.refuse_types, self.client)
-        report = alter(self.client, changes, options, lock=lock, dry_run=dry_run, check=check)
+        report = alter(self.client, changes, options, lock=lock, dry_run=dry_run, check=check, check_values=check_data)
         return report if report.instant is None else self._followed(report, sync)
 
     def schema_history(self) -> pa.Table:

@@ -170,7 +170,7 @@ def check_statistics(table, text):
     with patch.object(statistics, "_ONE_ROW_GROUP", 3):  # row groups here have two rows
         by_files = by_column_stats(CLIENT, metadata, slices, row_filter, columns)
     assert not np.any(holds & ~by_files)
-    by_partitions = by_partition_stats(metadata, slices, row_filter, columns)
+    by_partitions = by_partition_stats(metadata, slices, row_filter, dict(columns))
     assert not np.any(holds & ~by_partitions)
 
 
@@ -196,7 +196,7 @@ def test_statistics_do_rule_out_files():
     assert stays("i = 17") == [False, True, True, True]  # within the slice's range, in neither file
     assert stays("i IS NULL") == [False, False, True, True]
     assert stays("s > 'c'") == [False, False, False, False]
-    by_partitions = by_partition_stats(metadata, slices, parse_filter("i > 100", SCHEMA), ["i"])
+    by_partitions = by_partition_stats(metadata, slices, parse_filter("i > 100", SCHEMA), {"i": pa.int64()})
     assert by_partitions.tolist() == [False, False, True, True]  # not all files of q are counted in
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from hudi_hive import HudiTable
 from hudi_hive.cli import cli
-from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError, WriteError
+from hudi_hive.errors import InvalidOptionError, SchemaError, WriteConflictError, WriteError
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
@@ -153,13 +153,34 @@ def test_tables_whose_schema_cannot_change(tmp_path):
     create_table(tmp_path / "empty", TableDefinition(name="t", record_keys=["id"]))
     with pytest.raises(SchemaError, match="no schema that could change"):
         HudiTable.open(tmp_path / "empty").update_schema()
-    with pytest.raises(UnsupportedTableError, match="ORC"):
-        HudiTable.open(unzip_fixture("v8_cow_orc", tmp_path / "orc")).update_schema()
     table = make(tmp_path / "t")
     when = pa.Table.from_pylist([{**ROWS[0], "when": None}], SCHEMA.append(pa.field("when", pa.timestamp("us"))))
     table.upsert(when, NO_METADATA)
     with pytest.raises(SchemaError, match="'when' is of type local-timestamp-micros, which Hudi cannot read"):
         table.update_schema(NO_METADATA).add("extra", "int").commit()
+
+
+def test_columns_of_orc_tables_go_by_ids(tmp_path):
+    """ORC files keep the names that they were written with, and are read under those of now."""
+    table = HudiTable.open(unzip_fixture("v8_cow_orc", tmp_path / "orc"))
+    rows = table.scan().to_arrow().sort_by("_hoodie_record_key")
+    keys = {
+        *table.client.config.record_keys,
+        *table.client.config.partition_fields,
+        *table.client.config.ordering_fields,
+    }
+    name, other = [n for n in rows.column_names if n not in keys and not n.startswith("_hoodie")][:2]
+    with table.update_schema(NO_METADATA) as update:
+        update.rename(name, "renamed").drop(other).add("fresh", "int")
+    table.update_schema(NO_METADATA).add(other, "string").commit()
+    read = HudiTable.open(table.path).scan().to_arrow().sort_by("_hoodie_record_key")
+    assert read.column("renamed").to_pylist() == rows.column(name).to_pylist()
+    for new in ("fresh", other):
+        assert read.column(new).null_count == read.num_rows
+    value = next(v for v in rows.column(name).to_pylist() if v is not None)
+    text = f"renamed = '{value}'" if isinstance(value, str) else f"renamed = {value}"
+    passing = HudiTable.open(table.path).scan(row_filter=text).to_arrow()
+    assert passing.num_rows == rows.column(name).to_pylist().count(value)
 
 
 # -- several writers -------------------------------------------------------------------------------------------------
@@ -352,7 +373,7 @@ def test_the_command_line_alters_a_schema(tmp_path):
         ["add", "tip", "decimal(10,2)", "--after", "n", "--comment", "a tip"],
         ["rename", "info.a", "b"],
         ["type", "n", "bigint"],
-        ["move", "name", "--first"],
+        ["move", "name", "--after", "_hoodie_file_name"],
         ["comment", "name", "what it is called"],
         ["drop", "tip"],
     ):

@@ -122,7 +122,7 @@ def test_a_new_column_gets_new_ids_and_its_place():
     made = (
         UPDATE.add("new", kind, doc="fresh", after="N")
         .add("info.z", "bigint", first=True)
-        .add("front", "date", first=True)
+        .add("front", "date", after="_hoodie_file_name")
     )
     schema = made.apply(7)
     assert (schema.version_id, schema.max_column_id) == (7, 25)
@@ -155,7 +155,7 @@ def test_renames_moves_types_comments_and_null():
         SchemaUpdate(BASE)
         .rename("info", "details")
         .rename("details.y", "why")
-        .move("details", first=True)
+        .move("details", before="id")
         .move("n", before="part")
         .change_type("N", pa.int64())
         .change_type("tags.element", "double")
@@ -203,6 +203,8 @@ def test_renames_moves_types_comments_and_null():
         (lambda u: u.add("a", "int", after="no"), "to place another by"),
         (lambda u: u.add("a", "int", after="_hoodie_commit_time"), "before the meta columns"),
         (lambda u: u.add("a", "int", first=True, after="n"), "either first or after"),
+        (lambda u: u.add("a", "int", first=True), "Hudi forbids"),
+        (lambda u: u.move("n", first=True), "Hudi forbids"),
         (lambda u: u.add("a", "timestamp_ntz").apply(1), "Hudi cannot read"),
         (lambda u: u.drop("id"), "'id' is the table's record key"),
         (lambda u: u.drop("info"), "'info.x' is the table's ordering column"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import itertools
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from hudi_hive import HudiTable
+from hudi_hive.cli import cli
 from hudi_hive.errors import SchemaError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import may_become, parse_type
@@ -120,3 +123,33 @@ def test_the_catalog_can_follow_what_is_committed(tmp_path, types, kind, checks)
         else:
             change.commit()
             assert seen() == (types[-1].replace(" ", ""), VALUES[types[-1]][0])
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_values_that_do_not_fit_are_found_before_the_commit(kind: str, tmp_path: Path) -> None:
+    """Column, file and first value are named, of base files and of log files; nothing is written."""
+    path = tmp_path / "t"
+    plain = {"hoodie.metadata.enable": "false"}
+    HudiTable.create(path, name="t", version=8, table_type=kind, record_keys=["id"])
+    info = [{"a": "2024-01-05"}, {"a": "soon"}]
+    rows = pa.table({"id": [1, 2], "s": ["1.5", "2"], "day": ["2024-01-02", None], "info": info, "n": [1, 12345]})
+    HudiTable.open(path).upsert(rows, plain)
+    assert HudiTable.open(path).update_schema(plain).change_type("s", "decimal(6,2)").commit(check_data=True).instant
+    HudiTable.open(path).update_schema(plain).change_type("day", "date").commit(check_data=True)
+    before = HudiTable.open(path).timeline.instants
+    (base,) = HudiTable.open(path).scan().plan().slices.column("base_file").to_pylist()
+    for name, kind_of, value in (("info.a", "date", "'soon'"), ("n", "decimal(4,0)", "12345")):
+        update = HudiTable.open(path).update_schema(plain).change_type(name, kind_of)
+        with pytest.raises(SchemaError, match=f"{name}.*{value} in {base}"):
+            update.commit(check_data=True)
+        with pytest.raises(SchemaError, match="does not fit"):
+            update.commit(check_data=True, dry_run=True)
+    assert HudiTable.open(path).timeline.instants == before
+    HudiTable.open(path).upsert(pa.table({"id": [1], "n": [99999], "info": [{"a": "now"}]}), plain)
+    (where,) = HudiTable.open(path).scan().plan().slices.to_pylist()
+    file = where["log_files"][0] if where["log_files"] else where["base_file"]
+    with pytest.raises(SchemaError, match=f"n.*99999 in .*{file}|n.*12345 in {base}"):
+        HudiTable.open(path).update_schema(plain).change_type("n", "decimal(4,0)").commit(check_data=True)
+    arguments = ["schema", "alter", str(path), "type", "n", "decimal(4,0)", "--check-data"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code and "does not fit" in str(result.output) + str(result.exception)

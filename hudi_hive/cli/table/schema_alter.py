@@ -57,13 +57,14 @@ def _alter_options(function: F) -> F:
     wrapped = click.option("--conf", multiple=True, metavar="K=V", help="One of Hudi's write options (repeatable).")(
         wrapped
     )
+    wrapped = click.option("--check-data", is_flag=True, help="Refuse values that a new type cannot take.")(wrapped)
     return click.option("--dry-run", is_flag=True, help="Only check the change.")(wrapped)  # type: ignore[return-value]
 
 
 def _places(function: F) -> F:
     """Add the options that say where a column is placed."""
     function = click.option("--after", metavar="COLUMN", help="Behind this sibling.")(function)
-    return click.option("--first", is_flag=True, help="In front of its siblings.")(function)
+    return click.option("--first", is_flag=True, help="In front of its siblings, in a struct.")(function)
 
 
 def _altered(
@@ -72,6 +73,7 @@ def _altered(
     output: Output,
     *,
     dry_run: bool,
+    check_data: bool,
     conf: tuple[str, ...],
     storage_option: tuple[str, ...],
 ) -> None:
@@ -81,7 +83,7 @@ def _altered(
     table = HudiTable.open(path, pairs(storage_option, "--storage-option"))
     builder = table.update_schema(pairs(conf, "--conf"))
     change(builder)
-    report = builder.commit(dry_run=dry_run)
+    report = builder.commit(dry_run=dry_run, check_data=check_data)
     rows = [
         {"column": row.column, "change": row.change, "before": row.before, "after": row.after} for row in report.changes
     ]

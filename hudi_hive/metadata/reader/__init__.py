@@ -10,6 +10,7 @@ from hudi_hive.metadata.reader.changes import (
     MetadataChanges,
 )
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
+from hudi_hive.metadata.reader.evolved_ranges import Bounds, promoted_bounds, ranges_by_id
 from hudi_hive.metadata.reader.file_group import FileGroup
 from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
 from hudi_hive.metadata.reader.keys import (
@@ -63,6 +64,7 @@ __all__ = [
     "ROOT_PARTITION",
     "SIZES_SCHEMA",
     "STATS_SCHEMA",
+    "Bounds",
     "FileGroup",
     "IndexDefinition",
     "MetadataChanges",
@@ -94,6 +96,8 @@ __all__ = [
     "partition_key",
     "partition_rows",
     "paths_below",
+    "promoted_bounds",
+    "ranges_by_id",
     "relative_path",
     "row_partitions",
     "row_schema",

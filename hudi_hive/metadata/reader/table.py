@@ -243,7 +243,7 @@ class MetadataTable:
         with self._metrics.timed("lookup_column_stats"):
             return self._ranges(COLUMN_STATS, columns, file_names, partitions, "file_name")
 
-    def partition_ranges(self, columns: Sequence[str], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
+    def partition_ranges(self, columns: Columns, partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
         """Partition statistics of columns, one table for each column, with the column ``partition``.
 
         Raises:

@@ -1,11 +1,11 @@
-"""Selects the columns of the statistics indexes and makes their records.
+"""Makes the records of the statistics indexes.
 
 Source: docs/format.md#column-statistics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,30 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnknownColumnError
 from hudi_hive.formats.base import WRAPPED, WRAPPERS
 from hudi_hive.metadata.reader import (
     STATS_SCHEMA,
     MetadataChanges,
     column_key,
-    column_type,
     decimals_of_bytes,
     file_key,
-    index_definitions,
     partition_identifier,
     partition_key,
 )
 from hudi_hive.metadata.writer.records import unscaled
-from hudi_hive.names import COMMIT_TIME_COLUMN, PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN
-from hudi_hive.options import write
-from hudi_hive.schema import META_FIELDS, InternalSchema
-from hudi_hive.table import MetaClient
+from hudi_hive.metadata.writer.stats_columns import IndexedColumn
 from hudi_hive.table.view import FileKind, parse_file_names
 
 KEYED_STATS_SCHEMA: Final = pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA])
-
-_ALWAYS: Final = (COMMIT_TIME_COLUMN, PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN)
-_SCALE: Final = 15
 
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "IntWrapper": ("IntWrapper", "DateWrapper", "LocalDateWrapper"),
@@ -44,109 +35,6 @@ _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "DateWrapper": ("DateWrapper", "LocalDateWrapper", "IntWrapper"),
 }
 """Wrapper that a record wants -> those that a range may come in, where there are others than itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedColumn:
-    """A column of the statistics indexes.
-
-    Attributes:
-        name: its name, dotted for a field of structs.
-        wrapper: record that its bounds are in.
-        ordinal: what version 9 says of its type, else None.
-        info: what it adds to that: precision and scale of a decimal.
-        decimal: its type, if it is a decimal.
-    """
-
-    name: str
-    wrapper: str
-    ordinal: int | None
-    info: str | None
-    decimal: pa.Decimal32Type | pa.Decimal64Type | pa.Decimal128Type | pa.Decimal256Type | None
-
-
-def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
-    """The columns of the statistics indexes: those of the index definition, else those of the options.
-
-    Args:
-        client: the table.
-        schema: the table's schema, meta columns in front.
-        options: Hudi's write options.
-    """
-    version = client.config.version
-    defined = next((item for item in index_definitions(client) if item.name == "column_stats"), None)
-    if defined is not None:
-        column_names: Sequence[str] = defined.columns
-    else:
-        column_names = _chosen(schema, version, options)
-    if not client.config.populate_meta_fields:
-        # No file has the meta columns: all would lack a range.
-        column_names = [name for name in column_names if name not in META_FIELDS]
-    indexed = []
-    for name in column_names:
-        try:
-            column = _column(name, column_type(schema, name), version)
-        except UnknownColumnError:
-            continue  # dropped since
-        if column is not None:
-            indexed.append(column)
-    return tuple(indexed)
-
-
-def _chosen(schema: pa.Schema, version: int, options: Mapping[str, str]) -> list[str]:
-    """Names of columns without a definition: version 6 keeps every column, later ones the first 32."""
-    data = [field.name for field in schema if field.name not in META_FIELDS]
-    listed = list(write.COLUMN_STATS_COLUMNS.of(options))
-    if version < 8:
-        return listed or [field.name for field in schema]
-    data = [name for name in data if _column(name, schema.field(name).type, version) is not None]
-    meta = [name for name in _ALWAYS if name in schema.names]
-    return meta + (listed or data[: write.COLUMN_STATS_MAX_COLUMNS.of(options)])
-
-
-def _column(name: str, kind: pa.DataType, version: int) -> IndexedColumn | None:
-    """How a column's bounds are kept; None for types that have none."""
-    simple = _simple(kind, version)
-    if simple is None:
-        return None
-    wrapper, ordinal, info = simple
-    decimal = kind if pa.types.is_decimal(kind) else None
-    return IndexedColumn(name, wrapper, ordinal if version >= 9 else None, info if version >= 9 else None, decimal)
-
-
-def _simple(kind: pa.DataType, version: int) -> tuple[str, int, str | None] | None:
-    typed = version >= 9
-    if pa.types.is_timestamp(kind):
-        first = {"ms": 15, "us": 16, "ns": 17}.get(kind.unit)
-        return None if first is None else ("LongWrapper", first if kind.tz else first + 3, None)
-    if pa.types.is_date(kind):
-        return "IntWrapper" if typed else "DateWrapper", 12, None
-    if pa.types.is_decimal(kind):
-        if typed:
-            return "BytesWrapper", 10, f"{kind.precision},{kind.scale}"
-        fits = kind.scale <= _SCALE and kind.precision - kind.scale <= _SCALE
-        return ("DecimalWrapper", 0, None) if fits else None
-    tests = (
-        (pa.types.is_boolean, "BooleanWrapper", 2),
-        (pa.types.is_int32, "IntWrapper", 3),
-        (pa.types.is_int64, "LongWrapper", 4),
-        (pa.types.is_float32, "FloatWrapper", 5),
-        (pa.types.is_float64, "DoubleWrapper", 6),
-        (pa.types.is_string, "StringWrapper", 7),
-    )
-    return next(((wrapper, ordinal, None) for test, wrapper, ordinal in tests if test(kind)), None)
-
-
-def names_stay(versions: Iterable[InternalSchema]) -> bool:
-    """Whether all versions of a schema have the same column and type for each name."""
-    columns: dict[int, tuple[str, str | None]] = {}
-    ids: dict[str, int] = {}
-    for version in versions:
-        for name, item in version.walk():
-            column = (name, item.type if isinstance(item.type, str) else None)
-            if columns.setdefault(item.id, column) != column or ids.setdefault(name, item.id) != item.id:
-                return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +46,21 @@ class Statistics:
     complete: bool
 
 
-def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> Statistics:
+def statistics(
+    changes: MetadataChanges,
+    columns: Sequence[IndexedColumn],
+    *,
+    former_names: Sequence[str] = (),
+) -> Statistics:
     """Make column and partition statistics (:data:`KEYED_STATS_SCHEMA`) of an action's column ranges.
 
-    Readers of Hudi take a column that a file tells nothing of, while it tells of others, to hold nulls alone. So a
+    Readers of Hudi may take a column that a file tells nothing of, while it tells of others, to hold nulls alone. So a
     file that lacks a column's range has no statistics at all, and reading it is never left out.
 
     Args:
         changes: what the action changes.
         columns: the columns that are kept.
+        former_names: what else files that are deleted may have called columns.
     """
     files = data_files(changes.files_added)
     ranges = [(column, _typed(changes.ranges, column)) for column in columns]
@@ -184,14 +78,33 @@ def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> St
         # A partition's statistics only widen, file by file: each file is a record, merged to one here.
         of_partitions.append(_widened(table, column))
     gone = changes.files_deleted
-    for column in columns:
-        keys = _keys(column.name, gone, by_file=True)
-        of_files.append(_deleted(column, keys, gone.column("name")))
-        dropped = pa.table({"partition": pa.array(changes.partitions_deleted, pa.string())})
-        keys = _keys(column.name, dropped, by_file=False)
-        identifiers = [partition_identifier(path) for path in changes.partitions_deleted]
-        of_partitions.append(_deleted(column, keys, pa.array(identifiers, pa.string())))
+    for name in dict.fromkeys([*(column.name for column in columns), *former_names]):
+        of_files.append(deleted_file_stats(name, gone))
+        of_partitions.append(deleted_partition_stats(name, changes.partitions_deleted))
     return Statistics(pa.concat_tables(of_files), pa.concat_tables(of_partitions), complete)
+
+
+def file_statistics(ranges: pa.Table, column: IndexedColumn) -> pa.Table:
+    """Make column statistics (:data:`KEYED_STATS_SCHEMA`) of ranges of files, whose bounds hold."""
+    table = _typed(ranges, column)
+    return _rows(table, column, _keys(column.name, table, by_file=True), table.column("name"))
+
+
+def partition_statistics(ranges: pa.Table, columns: Sequence[IndexedColumn]) -> pa.Table:
+    """Make partition statistics (:data:`KEYED_STATS_SCHEMA`) of ranges, of files or partitions, whose bounds hold."""
+    tables = [_widened(_typed(ranges, column), column) for column in columns]
+    return pa.concat_tables([KEYED_STATS_SCHEMA.empty_table(), *tables])
+
+
+def deleted_file_stats(column: str, files: pa.Table) -> pa.Table:
+    """Records that delete what is there of a column of files (``DELETED_FILES_SCHEMA``)."""
+    return _deleted(column, _keys(column, files, by_file=True), files.column("name"))
+
+
+def deleted_partition_stats(column: str, partitions: Sequence[str]) -> pa.Table:
+    """Records that delete what is there of a column of partitions."""
+    keys = _keys(column, pa.table({"partition": pa.array(partitions, pa.string())}), by_file=False)
+    return _deleted(column, keys, pa.array([partition_identifier(path) for path in partitions], pa.string()))
 
 
 def data_files(files: pa.Table) -> pa.Table:
@@ -219,6 +132,16 @@ def _typed(ranges: pa.Table, column: IndexedColumn) -> pa.Table:
         wrapped = pa.StructArray.from_arrays(arrays, fields=list(WRAPPED), mask=nothing)
         table = table.set_column(table.schema.get_field_index(side), side, wrapped)
     return table.append_column("exact", exact)
+
+
+def bound_values(bounds: pa.Array, column: IndexedColumn) -> pa.Array:
+    """The bounds (``WRAPPED``) of a column as values of its type; null where there is none for sure."""
+    values = _values(bounds, column)
+    if column.decimal is not None and column.wrapper == "BytesWrapper":
+        values = decimals_of_bytes(values, f"{column.decimal.precision},{column.decimal.scale}")
+    if pa.types.is_date(column.type):
+        values = values.cast(pa.int32())
+    return values if pa.types.is_timestamp(column.type) else values.cast(column.type)
 
 
 def _values(bounds: pa.Array, column: IndexedColumn) -> pa.Array:
@@ -302,12 +225,12 @@ def _widened(table: pa.Table, column: IndexedColumn) -> pa.Table:
     return _rows(result, column, keys, pa.array(identifiers, pa.string()))
 
 
-def _deleted(column: IndexedColumn, keys: pa.Array, file_names: pa.Array | pa.ChunkedArray) -> pa.Table:
+def _deleted(column: str, keys: pa.Array, file_names: pa.Array | pa.ChunkedArray) -> pa.Table:
     count = len(keys)
     filled = {
         "key": keys,
         "file_name": file_names,
-        "column": pa.array([column.name] * count, pa.string()),
+        "column": pa.array([column] * count, pa.string()),
         "is_deleted": pa.array(np.ones(count, np.bool_)),
         "is_tight": pa.array(np.zeros(count, np.bool_)),
     }

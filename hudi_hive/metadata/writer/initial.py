@@ -32,11 +32,13 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
-from hudi_hive.metadata.writer.column_stats import IndexedColumn, data_files, statistics
+from hudi_hive.metadata.writer.column_stats import data_files, statistics
+from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics, ranges_of_now
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.stats_columns import FileColumn, IndexedColumn
 from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.options import write as declared
-from hudi_hive.schema import as_in_table
+from hudi_hive.schema import InternalSchema, as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.logs import BlockRange, scan_logs
@@ -73,7 +75,11 @@ class _FileTask:
 
 
 def initial_records(
-    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: MetadataTaskRunner | None
+    client: MetaClient,
+    partition: str,
+    columns: Sequence[IndexedColumn],
+    executor: MetadataTaskRunner | None,
+    versions: Sequence[InternalSchema] = (),
 ) -> Records | None:
     """Make the initial records of a partition of the metadata table.
 
@@ -82,6 +88,7 @@ def initial_records(
         partition: the partition to be made.
         columns: columns that statistics are kept of.
         executor: runs the reading of files.
+        versions: of the id-based schema, the newest first; none for a table without ids.
 
     Returns:
         The records; None for partition statistics that are not known in full.
@@ -92,7 +99,7 @@ def initial_records(
     if partition == FILES:
         return _file_records(client, executor)
     if partition in (COLUMN_STATS, PARTITION_STATS):
-        return _stats_records(client, partition, columns, executor)
+        return _stats_records(client, partition, columns, executor, versions)
     if partition == BLOOM_FILTERS:
         return _filter_records(client, executor)
     return _index_records(client, executor)
@@ -165,14 +172,17 @@ def _filter_records(client: MetaClient, executor: MetadataTaskRunner | None) -> 
 
 
 def _stats_records(
-    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: MetadataTaskRunner | None
+    client: MetaClient,
+    partition: str,
+    columns: Sequence[IndexedColumn],
+    executor: MetadataTaskRunner | None,
+    versions: Sequence[InternalSchema],
 ) -> Records | None:
     """Ranges of base files.
 
     Of files those of the newest slices; log files have none, so that reading them is never left out. Ranges of a
     partition must cover all that any reader may find in it: all base files, and there are none where it has log files.
     """
-    column_names = tuple(column.name for column in columns)
     whole = partition == PARTITION_STATS
     if whole and _has_logs(_current_files(client)):
         return None
@@ -180,27 +190,43 @@ def _stats_records(
     if whole and _has_logs(files):
         return None
     view = client.file_system_view(files=files)
-    tasks = [
-        task
-        for task in _tasks(client, view.file_slices() if whole else view.latest_file_slices(), column_names)
-        if task.base_file is not None
-    ]
-    tables = [RANGES_SCHEMA.empty_table(), *_ranges(client, executor, tasks)]
-    bases = pa.table(
-        [
-            [task.partition for task in tasks],
-            [task.base_file for task in tasks],
-            [0] * len(tasks),
-        ],
-        schema=FILES_SCHEMA,
-    )
-    stats = statistics(MetadataChanges(files_added=bases, ranges=pa.concat_tables(tables)), columns)
+    slices = view.file_slices() if whole else view.latest_file_slices()
+    slices = slices.filter(pc.is_valid(slices.column("base_file")))
+    ranges = [RANGES_SCHEMA.empty_table()]
+    for of_version, group in _by_version(client, columns, versions, slices):
+        own = [column.then for column in of_version if column.then is not None]
+        types = pa.schema([(column.name, column.type) for column in own]) if versions else client.schema()
+        tables = _ranges(client, executor, _tasks(client, group, tuple(column.name for column in own), types))
+        of_group = ranges_of_now(pa.concat_tables([RANGES_SCHEMA.empty_table(), *tables]), of_version)
+        ranges.append(of_group)
     version = client.config.version
+    stats = statistics(MetadataChanges(files_added=_base_files(slices), ranges=pa.concat_tables(ranges)), columns)
     if not whole:
         return records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
-    if tasks and not (stats.complete and data_files(files).num_rows == len(tasks)):
+    if slices.num_rows and not (stats.complete and data_files(files).num_rows == slices.num_rows):
         return None
     return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
+
+
+def _by_version(
+    client: MetaClient, columns: Sequence[IndexedColumn], versions: Sequence[InternalSchema], slices: pa.Table
+) -> list[tuple[tuple[FileColumn, ...], pa.Table]]:
+    """Slices with base files by what these call the columns."""
+    if not slices.num_rows:
+        return []
+    if not versions:
+        return [(tuple(FileColumn(column, column) for column in columns), slices)]
+    instants = slices.column("base_instant").to_pylist()
+    of_instants = EvolvedStatistics(client, columns, versions).file_columns(set(instants))
+    groups: dict[tuple[FileColumn, ...], list[int]] = {}
+    for row, instant in enumerate(instants):
+        groups.setdefault(of_instants[instant], []).append(row)
+    return [(of_version, slices.take(pa.array(rows))) for of_version, rows in groups.items()]
+
+
+def _base_files(slices: pa.Table) -> pa.Table:
+    zero = pa.array(np.zeros(slices.num_rows, np.int64))
+    return pa.table([slices.column("partition"), slices.column("base_file"), zero], schema=FILES_SCHEMA)
 
 
 def _ranges(client: MetaClient, executor: MetadataTaskRunner | None, tasks: Sequence[_FileTask]) -> list[pa.Table]:
@@ -286,7 +312,7 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> R
         )
     _, files = listed_files(client, executor)
     slices = client.file_system_view(files=files).latest_merged_file_slices()
-    tasks = _tasks(client, slices, ())
+    tasks = _tasks(client, slices, (), pa.schema([]))
     parts = [Records(pa.array([], pa.string()), pa.array([], pa.binary()))]
     for task, instant, keys in zip(
         tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
@@ -321,9 +347,8 @@ def _keys_of(task: _FileTask) -> pa.Table:
     return pa.table([pa.concat_arrays([pa.array([], pa.string()), *keys]).unique()], schema=_KEYS_SCHEMA)
 
 
-def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...]) -> list[_FileTask]:
+def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...], schema: pa.Schema) -> list[_FileTask]:
     timeline = client.timeline if client.config.layout == 1 else None
-    schema = client.schema() if columns and slices.num_rows else pa.schema([])
     return [
         _FileTask(
             client.storage,

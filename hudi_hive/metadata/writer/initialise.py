@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -18,7 +18,7 @@ import pyarrow as pa
 from hudi_hive.errors import PathNotFoundError
 from hudi_hive.formats import format_properties
 from hudi_hive.formats.log import delete_block
-from hudi_hive.metadata.reader import METADATA_FOLDER, RECORD_INDEX
+from hudi_hive.metadata.reader import COLUMN_STATS, METADATA_FOLDER, RECORD_INDEX, index_definitions
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.store import (
     PREFIXES,
@@ -277,7 +277,7 @@ def drop_table(client: MetaClient) -> MetaClient:
     if any(_listed(client, key) for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)):
         config = update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
     client.storage.delete_tree(METADATA_FOLDER)
-    forget_indexes(client, ("column_stats", RECORD_INDEX))
+    forget_indexes(client, (COLUMN_STATS, RECORD_INDEX))
     return client.with_config(config)
 
 
@@ -295,7 +295,7 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[
         The property of the table that is to be set behind it.
     """
     version = client.config.version
-    if name not in ("column_stats", RECORD_INDEX) or version < 8 or (version == 8 and name == RECORD_INDEX):
+    if name not in (COLUMN_STATS, RECORD_INDEX) or version < 8 or (version == 8 and name == RECORD_INDEX):
         return {}
     entry: dict[str, Any] = {
         "indexName": name,
@@ -308,6 +308,20 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[
         entry["version"] = "V1" if name == RECORD_INDEX else "V2"
     _change_definitions(client, {name: entry})
     return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
+
+
+def rename_columns(client: MetaClient, current: Callable[[Sequence[str]], list[str]]) -> None:
+    """Add what columns are called now to the statistics in the table's index definitions.
+
+    Args:
+        client: the table.
+        current: gives the names that are to be in the definition for those that are.
+    """
+    if client.config.version < 8:
+        return
+    defined = next((item for item in index_definitions(client) if item.name == COLUMN_STATS), None)
+    if defined is not None and (names := current(defined.columns)) != list(defined.columns):
+        define_index(client, COLUMN_STATS, names)
 
 
 def forget_indexes(client: MetaClient, names: Iterable[str]) -> None:

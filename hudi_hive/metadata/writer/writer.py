@@ -6,7 +6,7 @@ Source: docs/format.md#metadata-timeline, RFC-15.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -28,9 +28,11 @@ from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
 from hudi_hive.metadata.writer.changed_files import as_array, file_records
-from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_columns, names_stay, statistics
+from hudi_hive.metadata.writer.column_stats import Statistics, statistics
+from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics
 from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
 from hudi_hive.metadata.writer.services import run_services
+from hudi_hive.metadata.writer.stats_columns import IndexedColumn, current_names, indexed_columns
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
 from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.options import locks, parse_boolean, write
@@ -133,19 +135,19 @@ class MetadataWriter:
 
     @property
     def configured_partitions(self) -> tuple[str, ...]:
-        """Partitions that the metadata table has or is to have by the options, in the order of initialisation.
-
-        Statistics go by names. Once columns with ids have changed name or type, those of older files are about others,
-        and readers of Hudi take a column that they lack to hold nulls alone: such tables have none.
-        """
+        """Partitions that the metadata table has or is to have by the options, in the order of initialisation."""
         chosen = self._chosen()
-        if chosen & _STATS and not names_stay(self._schema_versions()):
-            chosen -= _STATS
         return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
 
-    def _schema_versions(self) -> Sequence[InternalSchema]:
-        evolved = None if self._versions else self._client.evolved_schema()
-        return self._versions if evolved is None else (*evolved.history, evolved.query)
+    def _schema_versions(self) -> tuple[InternalSchema, ...]:
+        """Versions of the id-based schema, the newest first; none for a table without ids."""
+        if self._versions:
+            return tuple(self._versions)
+        evolved = self._client.evolved_schema()
+        if evolved is None:
+            return ()
+        versions = {version.version_id: version for version in (*evolved.history, evolved.query)}
+        return tuple(versions[version_id] for version_id in sorted(versions, reverse=True))
 
     def _chosen(self) -> set[str]:
         config, options = self._client.config, self._options
@@ -226,7 +228,7 @@ class MetadataWriter:
     ) -> None:
         if name in _STATS and not columns:
             return  # a table without schema; made once it has one
-        records_of_groups = initial_records(self._client, name, columns, executor)
+        records_of_groups = initial_records(self._client, name, columns, executor, self._schema_versions())
         if records_of_groups is None:
             _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
             return
@@ -251,7 +253,7 @@ class MetadataWriter:
             return ()
         if self._indexed is None or self._indexed[0] != avro:
             schema = with_meta_fields(avro_to_arrow(dict(avro)))
-            self._indexed = avro, indexed_columns(self._client, schema, self._options)
+            self._indexed = avro, indexed_columns(self._client, schema, self._options, self._schema_versions())
         return self._indexed[1]
 
     # -- keeping in step -----------------------------------------------------------------------------------------
@@ -283,9 +285,9 @@ class MetadataWriter:
             self._client = self._client.reload()
         self._schema, self._indexed = schema if schema is not None else self._schema, None
         self._versions = versions
-        self._drop_unwanted()
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
+        before = _STATS & _partitions(self._client) if store is not None else set()
         if store is None or any(
             not self._client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
         ):
@@ -296,15 +298,15 @@ class MetadataWriter:
             for done in store.client.timeline.instants:
                 if done.requested == instant and done.action == DELTA_COMMIT:
                     store.remove(done)  # an earlier attempt of the same instant
-            self._append(store, instant, changes)
+            self._follow_names()
+            self._append(store, instant, changes, before)
         _log.debug("%s %s is in the metadata table", action, instant)
 
-    def _drop_unwanted(self) -> None:
-        """Give statistics up that would mislead readers."""
-        gone = sorted(_partitions(self._client) & _STATS - set(self.configured_partitions))
-        if gone:
-            _log.warning("columns of %s have changed: %s are given up", self._client.base_path, " and ".join(gone))
-            self._client = init.drop_partitions(self._client, gone)
+    def _follow_names(self) -> None:
+        """Add the names of now to the definition of the statistics."""
+        versions = self._schema_versions() if _STATS & _partitions(self._client) else ()
+        if versions:
+            init.rename_columns(self._client, lambda names: current_names(names, versions))
 
     def _repaired(self) -> MetadataStore | None:
         """The metadata table without what dead writers left; None when it has to be made (anew)."""
@@ -327,14 +329,28 @@ class MetadataWriter:
             return None
         return store
 
-    def _append(self, store: MetadataStore, instant: str, changes: MetadataChanges) -> None:
-        store.delta_commit(instant, self._changes(instant[:_INSTANT_LENGTH], changes))
+    def _append(
+        self, store: MetadataStore, instant: str, changes: MetadataChanges, before: Collection[str] = ()
+    ) -> None:
+        store.delta_commit(instant, self._changes(instant[:_INSTANT_LENGTH], changes, before))
 
-    def _changes(self, instant: str, changes: MetadataChanges) -> dict[str, RecordChanges]:
+    def _statistics(self, instant: str, changes: MetadataChanges, before: Collection[str]) -> Statistics:
+        """Statistics of an action; ``before`` names the partitions of statistics that were there before it."""
+        versions = self._schema_versions()
+        if not versions:
+            return statistics(changes, self._columns())
+        evolved = EvolvedStatistics(self._client, self._columns(), versions)
+        made = evolved.of_action(changes, None if self._versions else instant)
+        is_change = bool(self._versions) and len(versions) > 1 and versions[0].version_id == int(instant)
+        return evolved.with_change(made, changes, before) if is_change and before else made
+
+    def _changes(
+        self, instant: str, changes: MetadataChanges, before: Collection[str] = ()
+    ) -> dict[str, RecordChanges]:
         version, have = self._client.config.version, set(self._client.config.metadata_partitions)
         result = {FILES: RecordChanges(file_records(changes, version))}
         if have & {COLUMN_STATS, PARTITION_STATS}:
-            stats = statistics(changes, self._columns())
+            stats = self._statistics(instant, changes, before)
             if COLUMN_STATS in have:
                 result[COLUMN_STATS] = RecordChanges(
                     records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)

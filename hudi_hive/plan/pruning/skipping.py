@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STA
 from hudi_hive.plan.model import PlanStep
 from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, required_record_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
-from hudi_hive.plan.pruning.versions import MovedColumns, may_match_by_version, stays
+from hudi_hive.plan.pruning.versions import MovedColumns, has_one_meaning, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import run_together
@@ -105,6 +105,19 @@ def _read_together(client: MetaClient, metadata: MetadataTable, indexes: Sequenc
         run_together(client.storage, [read for group in groups for read in (group.fetch_base, group.fetch_logs)])
 
 
+def _in_partitions(
+    client: MetaClient, named: Sequence[str], moved: Mapping[str, pa.DataType], context: SkipContext
+) -> dict[str, pa.DataType]:
+    """Columns whose partition statistics are theirs alone; none for older slices, which may lie outside of those."""
+    if not context.newest:
+        return {}
+    schema, evolved = client.schema() if named else pa.schema([]), context.evolved
+    wide = {name: schema.field(name).type for name in named}
+    if evolved is not None:
+        wide |= {name: kind for name, kind in moved.items() if has_one_meaning(evolved, name)}
+    return wide
+
+
 def prune(
     client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
 ) -> tuple[pa.Table, list[PlanStep]]:
@@ -134,7 +147,8 @@ def prune(
         _log.debug("no data skipping: %s", error)
         return slices, steps
 
-    indexes = [*([PARTITION_STATS] if named and context.newest else []), *([COLUMN_STATS] if named or moved else [])]
+    wide = _in_partitions(client, named, moved, context)
+    indexes = [*([PARTITION_STATS] if wide else []), *([COLUMN_STATS] if named or moved else [])]
     _read_together(client, metadata, indexes)
 
     def step(name: str, index: str, keep: _Test) -> None:
@@ -149,8 +163,8 @@ def prune(
         steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(remaining)))
         slices = remaining
 
-    if named and context.newest:  # older rows may lie outside of the bounds of a partition
-        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, named))
+    if wide:
+        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, wide))
     if named or moved:
         others = None if evolved is None else MovedColumns(evolved, moved)
         step(

@@ -10,7 +10,7 @@ bounds adds nothing to the bounds of the file, or counts as nulls. See :func:`_p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -81,7 +81,7 @@ def _is_ordered(kind: pa.DataType, version: int) -> bool:
 
 
 def by_partition_stats(
-    metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Sequence[str]
+    metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Mapping[str, pa.DataType]
 ) -> Mask:
     """Whether the partition of each slice can hold a row that passes, by partition statistics.
 
@@ -89,7 +89,7 @@ def by_partition_stats(
     has: else a file that was not counted could hold anything.
     """
     partitions = pc.unique(slices.column("partition"))
-    tables = metadata.partition_ranges([*columns, _EVERYWHERE], partitions.to_pylist())
+    tables = metadata.partition_ranges({**columns, _EVERYWHERE: pa.string()}, partitions.to_pylist())
     everywhere = tables[_EVERYWHERE]
     total = _taken(everywhere.column("value_count"), _places(partitions, everywhere.column("partition")))
     ranges: dict[tuple[str, ...], ColumnRange] = {}

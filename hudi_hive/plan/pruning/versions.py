@@ -16,14 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader import STATS_SCHEMA, typed_ranges
+from hudi_hive.metadata.reader import ranges_by_id
 from hudi_hive.predicate import ColumnRange, RowFilter, own_columns, walk_outlines
 from hudi_hive.schema import EvolvedSchema, InternalField, InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import parse_file_names
-
-_NUMBERS: Final = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
-"""Promotions of types whose bounds, and counts of nulls, still tell of the newer type or say that they do not."""
 
 _VERSION_WITH_INSTANTS: Final = 8
 # From this table version on a log file is one commit's, whose time its name tells.
@@ -52,6 +49,13 @@ def stays(evolved: EvolvedSchema, name: str) -> bool:
         if then is None or then.id != now.id or then.type != now.type:
             return False
     return True
+
+
+def has_one_meaning(evolved: EvolvedSchema, name: str) -> bool:
+    """Whether no version gives the name of a top-level column to another column."""
+    now = _field_named(evolved.query, name)
+    fields = [_field_named(version, name) for version in evolved.versions]
+    return now is not None and all(field is None or field.id == now.id for field in fields)
 
 
 def may_match_by_version(
@@ -109,27 +113,15 @@ def ranges_by_version(
     name, kind = column
     now = _field_named(evolved.query, name)
     assert now is not None
-    by_name: dict[str, list[str]] = {}
-    absent: list[str] = []
-    names = files.column("name").to_pylist()
-    for file, instant in zip(names, _instants(client, files), strict=True):
-        version = None if instant is None else evolved.written(instant)
-        if version is not None:
-            then = next((field for field in version.fields if field.id == now.id), None)
-            if then is None:
-                absent.append(file)
-            elif _is_comparable(then, now):
-                by_name.setdefault(then.name, []).append(file)
-    tables = [typed_ranges(STATS_SCHEMA.empty_table(), kind, "file_name")]
-    if by_name:
-        kinds = dict.fromkeys(by_name, kind)
-        file_names = [file for group in by_name.values() for file in group]
-        ranges_by_name = metadata.column_ranges(kinds, file_names, partitions)
-        for then_named, group in by_name.items():
-            table = ranges_by_name[then_named]
-            tables.append(table.filter(pc.is_in(table.column("file_name"), value_set=pa.array(group, pa.string()))))
-    tables.append(_nulls_alone(absent, tables[0].schema))
-    return pa.concat_tables(tables).combine_chunks()
+    instants = dict(zip(files.column("name").to_pylist(), _instants(client, files), strict=True))
+    ranges = ranges_by_id(metadata, evolved, name, kind, instants, partitions)
+    absent = [file for file, instant in instants.items() if instant is not None and _lacks(evolved, instant, now)]
+    return pa.concat_tables([ranges, _nulls_alone(absent, ranges.schema)]).combine_chunks()
+
+
+def _lacks(evolved: EvolvedSchema, instant: str, column: InternalField) -> bool:
+    version = evolved.written(instant)
+    return version is not None and all(field.id != column.id for field in version.fields)
 
 
 def _nulls_alone(files: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -151,16 +143,6 @@ def _instants(client: MetaClient, files: pa.Table) -> list[str | None]:
         of_logs = pa.chunked_array([pa.nulls(files.num_rows, pa.string())])
     instants: list[str | None] = pc.if_else(files.column("is_log"), of_logs, files.column("base_instant")).to_pylist()
     return instants
-
-
-def _is_comparable(then: InternalField, now: InternalField) -> bool:
-    """Whether statistics of the older type can be taken for those of the newer."""
-    if then.type == now.type:
-        return True
-    if not (isinstance(then.type, str) and isinstance(now.type, str)):
-        return False
-    decimals = then.type.startswith("decimal") and now.type.startswith("decimal")
-    return decimals or now.type in _NUMBERS.get(then.type, ())
 
 
 def _field_named(version: InternalSchema, name: str) -> InternalField | None:

@@ -28,6 +28,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
+from hudi_hive.write.alter.check_data import check_data
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
@@ -166,16 +167,20 @@ def alter(
     lock: TableLock | None = None,
     dry_run: bool = False,
     check: Check | None = None,
+    check_values: bool = False,
 ) -> AlterReport:
     """Change a schema as :func:`alter_schema`, and report the changes; a dry run checks and writes nothing.
 
     ``check`` may refuse them, too: it gets the columns as they are and as they shall be, before anything is written.
+    With ``check_values`` the columns whose types change are read, and values that do not fit are refused.
     """
     client = client.reload()
     begun = changed(client, update)
     config = write_config(client, options)
     if check is not None:
         check(begun.before, begun.schema)
+    if check_values:
+        check_data(client, begun.before, begun.schema)
     if dry_run:
         return AlterReport(None, begun.before, begun.schema)
     for attempt in range(_ATTEMPTS):
@@ -253,7 +258,7 @@ def _protected(client: MetaClient) -> dict[str, str]:
 def _refuse(client: MetaClient) -> None:
     config = client.config
     reasons = {
-        f"with base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
+        f"with base files of the format {config.base_file_format.upper()}": config.base_file_format == "hfile",
         "that was bootstrapped": config.bootstrap_base_path is not None,
     }
     for reason, holds in reasons.items():

@@ -14,8 +14,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.alter.alter_table import AlterReport, Change, schema_update
 from hudi_hive.write.schema import read
 
-Commit: TypeAlias = Callable[[Sequence[Change], bool], AlterReport]
-"""Commits changes, or only tries them."""
+Commit: TypeAlias = Callable[[Sequence[Change], bool, bool], AlterReport]
+"""Commits changes, or only tries them; and looks for values that do not fit their new types, or not."""
 
 VERSIONS_SCHEMA: Final = pa.schema(
     [
@@ -69,7 +69,7 @@ class SchemaBuilder:
             name: its name; that of a struct's field with the struct's in front.
             type: an Arrow type, or the text of a Hive or Spark type.
             doc: its comment.
-            first: in front of its siblings; at the top that is behind the meta columns. Else it comes behind them all.
+            first: in front of its siblings, in a struct alone. Else it comes behind them all.
             after: behind this sibling.
 
         Raises:
@@ -151,20 +151,22 @@ class SchemaBuilder:
         """The columns with all changes applied, meta columns first."""
         return to_arrow(self._update.schema)
 
-    def commit(self, *, dry_run: bool = False) -> AlterReport:
+    def commit(self, *, dry_run: bool = False, check_data: bool = False) -> AlterReport:
         """Commit the changes.
 
         Args:
             dry_run: only check them.
+            check_data: read the columns whose types change, and refuse values that the new type cannot take.
 
         Raises:
-            SchemaError: nothing would change, or the table changed meanwhile so that a change has no rule.
+            SchemaError: nothing would change, the table changed meanwhile so that a change has no rule, or a value does
+                not fit its new type.
             WriteConflictError: another writer changed the schema meanwhile.
             HudiHiveError: as of :func:`hudi_hive.write.alter.alter_table.alter_schema`.
         """
         if self.report is not None:
             raise WriteError("the changes are committed already", path=self._client.base_path)
-        report = self._commit(self._changes, dry_run)
+        report = self._commit(self._changes, dry_run, check_data)
         if not dry_run:
             self.report = report
         return report

@@ -44,7 +44,8 @@ def history(path):
 
 
 STATEMENTS = [
-    ("ADD COLUMNS (first_of_all INT FIRST, info.late STRING COMMENT 'late' AFTER c)", None),
+    ("ADD COLUMNS (first_of_all INT FIRST)", "Hudi forbids"),
+    ("ADD COLUMNS (first_of_all INT AFTER _hoodie_file_name, info.late STRING COMMENT 'late' AFTER c)", None),
     ("ADD COLUMN amount DECIMAL(10, 2) COMMENT 'money' AFTER cnt", None),
     ("ADD COLUMN sizes ARRAY<STRUCT<w: INT, h: BIGINT>>", None),
     ("RENAME COLUMN full_name TO called", None),

@@ -147,13 +147,15 @@ class Inventor:
         if not free:
             return None
         column = self.column(self.chance.choice(free))
-        return Change("add", (*path, column.name), column, self._place(level, moved=False))
+        return Change("add", (*path, column.name), column, self._place(level, moved=False, top=not path))
 
-    def _place(self, level: Sequence[Column], *, moved: bool) -> tuple[str, str] | None:
+    def _place(self, level: Sequence[Column], *, moved: bool, top: bool) -> tuple[str, str] | None:
         words = ["first", "after", "before"] if moved else ["first", "after"]
         if not moved and self.chance.random() < 0.5:
             return None
         word = self.chance.choice(words)
+        if word == "first" and top:  # Hudi forbids it there
+            return "after", level[0].name
         return word, "" if word == "first" else self.chance.choice(level).name
 
     def _other(self, kind: str, columns: tuple[Column, ...]) -> Change | None:
@@ -179,7 +181,7 @@ class Inventor:
             return Change(kind, path, self.chance.choice(free)) if free else None
         if kind == "move":
             others = [other for other in level if other is not item]
-            return Change(kind, path, None, self._place(others, moved=True)) if others else None
+            return Change(kind, path, None, self._place(others, moved=True, top=len(path) == 1)) if others else None
         return Change("comment", path, f"of {self.chance.randrange(1000)}")
 
     def rows(self, keys: Sequence[str], columns: Sequence[Column], ts: int) -> list[Row]:
