@@ -99,7 +99,7 @@ def sweep_late_files(client: MetaClient, timeline: Timeline, archived: Collectio
     Returns:
         Paths of the files that are gone.
     """
-    late = _late_files(client, _undone(timeline, archived))
+    late = _late_files(client, _undone(timeline, frozenset(archived)))
     if not late:
         return []
     archive = {time for time, _ in timeline.archived().completed_since(min(one.time for one in late))}
