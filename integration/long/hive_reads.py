@@ -206,10 +206,11 @@ _TRAVEL = "the realtime reader adds log files of later commits to the slice of t
 
 GAPS: Sequence[Gap] = (
     Gap(r".*_mor_\w+ by \S+, (table|_rt) as of ", _TRAVEL),
-    Gap(r"(parted|styled)_mor_\w+ by 1\.\S+, table since ", "names of folders with a % are encoded once more"),
+    Gap(r"(parted|styled)_mor_\w+ by \S+, table since ", "names of folders with a % are encoded once more"),
     Gap(r"(parted|widened|split)_\w+ by \S+, \S+ combined ", _COMBINED),
     Gap(r"split_\w+ by (0\.15\.0|1\.0\.2), ", _UNEVOLVED),
     Gap(r"split_mor_\w+ by 1\.1\.1, ", _UNEVOLVED),
+    Gap(r"renamed_mor_\w+ by (0\.15\.0|1\.0\.2), (table|_rt) (?!all)", _UNEVOLVED),
     Gap(r"renamed_mor_\w+ by \S+, (table|_rt) (combined )?count", "no column to read: 'cannot prune col:'"),
     Gap(
         r"(renamed|split)_\w+ by \S+, \S+ (combined )?groups",
