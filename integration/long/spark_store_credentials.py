@@ -1,6 +1,6 @@
 """Who asks S3 for Spark, what is encrypted, and where secrets show: each origin of options, each server, each log.
 
-    python -m integration.long.spark_store_credentials [--only origins]
+    python -m integration.long.spark_store_credentials [--only origins] [--master 'local-cluster[1,1,768]']
 
 A proxy in front of the S3 server sees which key signs each request. Checks: origins of credentials (Hadoop's
 configuration, ``enable``, a call, a call against its session, Hadoop's credential providers), encryption with a key of
@@ -402,11 +402,10 @@ _LOG: Final = "logs at DEBUG"
 
 
 def local_files(world: World) -> None:
-    """Files of Spark's on local disk are there for the search, broadcast variables among them."""
-    folder = Path(str(world.spark.sparkContext._temp_dir)).parent
-    for path in folder.rglob("*"):
+    """Files of Spark's on local disk are there for the search: broadcast variables, what executors wrote."""
+    for path in (path for name in ("local", "work") for path in (world.folder / name).rglob("*")):
         if path.is_file():
-            world.texts[f"file {path.relative_to(folder)}"] = path.read_bytes().decode("latin-1")
+            world.texts[f"file {path.relative_to(world.folder)}"] = path.read_bytes().decode("latin-1")
 
 
 def run_checks(world: World, beginnings: Sequence[str]) -> tuple[int, int]:
@@ -431,7 +430,8 @@ def main() -> int:
     """Run the checks, then search for secrets; print what failed, and the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="checks whose name begins so")
-    chosen = parser.parse_args().only
+    parser.add_argument("--master", default="local[2,2]", help="local-cluster[1,1,768] has executors of their own")
+    arguments = parser.parse_args()
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     with ExitStack() as stack:
@@ -444,13 +444,15 @@ def main() -> int:
         world = World(None, s3, proxy, metastore, folder)  # type: ignore[arg-type]
         settings = {f"spark.hadoop.{name}": text for name, text in world.hadoop("hadoop", "hadoop").items()}
         settings |= {"spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net": secret_of("session")}
-        world.spark = s3a_session(folder, metastore.uri, {**settings, "spark.hadoop.fs.s3a.endpoint.region": REGION})
+        world.spark = s3a_session(
+            folder, metastore.uri, {**settings, "spark.hadoop.fs.s3a.endpoint.region": REGION}, master=arguments.master
+        )
         # From here on: PySpark itself reads all settings by py4j when it makes a session.
         logging.getLogger().addHandler(handler)
         for name in ("hudi_hive", "py4j", "pyspark"):
             logging.getLogger(name).setLevel(logging.DEBUG)
         with recorded_steps() as steps:
-            passed, total = run_checks(world, [] if chosen is None else chosen)
+            passed, total = run_checks(world, arguments.only or [])
             local_files(world)
             world.texts |= steps
         world.spark.stop()

@@ -24,6 +24,7 @@ from hudi_hive.read.remote import ShippedStep, mask_secrets
 from hudi_hive.secret_references import add_secrets, collected_secrets, is_reference, reference_to, secret_behind
 from hudi_hive.storage import Credentials, Storage, add_options_origin, layered
 from hudi_hive.sync import HiveSyncConfig
+from hudi_hive.sync.apply.sql import parse_jdbc_url
 from hudi_hive.write.options import WriteConfig
 
 SECRET = "T0pSecretValue+of/the=tests"
@@ -103,6 +104,15 @@ def test_what_is_no_secret_stands_in_the_pickle(elsewhere: Callable[[], None]) -
     data = pickle.dumps(Credentials(plain))
     elsewhere()
     assert pickle.loads(data) == plain
+
+
+def test_ids_of_keys_stand_in_the_pickle_of_a_job(elsewhere: Callable[[], None]) -> None:
+    of_kms = JobConf({"fs.s3a.encryption.algorithm": "SSE-KMS", "fs.s3a.encryption.key": "key-id"})
+    of_user = JobConf({"fs.s3a.server-side-encryption-algorithm": "SSE-C", "fs.s3a.encryption.key": SECRET})
+    texts = pickle.dumps(of_kms), pickle.dumps(of_user)
+    elsewhere()
+    assert pickle.loads(texts[0]) == of_kms and SECRET.encode() not in texts[1]
+    assert is_reference(pickle.loads(texts[1])["fs.s3a.encryption.key"])
 
 
 def test_a_secret_has_one_reference_and_a_reference_tells_nothing(elsewhere: Callable[[], None]) -> None:
@@ -270,6 +280,7 @@ def test_jobs_configurations_and_logins_have_none() -> None:
         Sasl("PLAIN", user="u", password=SECRET),
         Tls(certificate="c", key="k", key_password=SECRET),
         DelegationToken(b"identifier", SECRET.encode()),
+        parse_jdbc_url(f"jdbc:hive2://h:1/db;user=u;password={SECRET}?hive.x.password={SECRET}"),
     ]
     for one in sealed:
         data = pickle.dumps(one)

@@ -9,8 +9,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import Face, Option, OptionSet, as_text, jobs, read
 from hudi_hive.redaction import redact_options
-from hudi_hive.secret_references import SecretOptions
-from hudi_hive.storage import join_paths, split_paths
+from hudi_hive.storage import HadoopOptions, join_paths, split_paths
 
 T = TypeVar("T")
 
@@ -83,7 +82,7 @@ class JobConf(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = ()) -> None:
-        self._values = SecretOptions()
+        self._values = HadoopOptions()
         self._put(dict(values))
 
     def _put(self, values: Mapping[str, object]) -> None:

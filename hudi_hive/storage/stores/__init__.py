@@ -18,6 +18,7 @@ from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream, join
 from hudi_hive.storage.stores.retry import RetryPolicy, TransientFault
 from hudi_hive.storage.stores.settings import (
     Credentials,
+    HadoopOptions,
     hadoop_properties,
     is_hadoop_name,
     is_store_name,
@@ -36,6 +37,7 @@ __all__ = [
     "FileRanges",
     "FileStore",
     "FileVersion",
+    "HadoopOptions",
     "PathKind",
     "PathStatus",
     "RangeFile",

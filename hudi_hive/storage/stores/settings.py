@@ -65,25 +65,28 @@ _LOGIN: Final = re.compile(
 """What stands in names of arguments by which libraries log in."""
 
 
-class Credentials(SecretOptions):
-    """Storage options, printed and pickled without their secrets (:mod:`hudi_hive.secret_references`)."""
+class HadoopOptions(SecretOptions):
+    """Properties of Hadoop and others by name, printed and pickled without their secrets."""
 
     def is_hidden(self, name: str) -> bool:
-        """Whether pickles have a reference in place of an option.
-
-        The id of a key that the store holds is none; of fsspec's arguments all are that sound like a login.
-        """
-        about = about_of(name)
-        if about == storage.ENCRYPTION_KEY.name and self._has_kms():
-            return False
-        if about in _NAMES or name.startswith((*HADOOP_PREFIXES, HOODIE_PREFIX)):
-            return super().is_hidden(name)
-        is_login = _LOGIN.search(name) is not None and not isinstance(self[name], bool | None)
-        return is_login or super().is_hidden(name)
+        """Whether pickles have a reference in place of an option; the id of a key that the store holds is no secret."""
+        is_id = about_of(name) == storage.ENCRYPTION_KEY.name and self._has_kms()
+        return not is_id and super().is_hidden(name)
 
     def _has_kms(self) -> bool:
         kinds = {str(value).upper() for name, value in self.items() if about_of(name) == storage.ENCRYPTION.name}
         return any(kind.endswith("KMS") or "KMS:" in kind for kind in kinds) and "SSE-C" not in kinds
+
+
+class Credentials(HadoopOptions):
+    """Storage options, printed and pickled without their secrets (:mod:`hudi_hive.secret_references`)."""
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether pickles have a reference in place of an option: of those for fsspec, if it sounds like a login."""
+        if super().is_hidden(name):
+            return True
+        is_argument = not is_storage_option(name) and not name.startswith((*HADOOP_PREFIXES, HOODIE_PREFIX))
+        return is_argument and _LOGIN.search(name) is not None and not isinstance(self[name], bool | None)
 
 
 def is_hadoop_name(name: str) -> bool:

@@ -31,16 +31,20 @@ class S3aMetastore(EmbeddedMetastore):
         super()._launch(java, folder)
 
 
-def s3a_session(folder: Path, metastore_uri: str = "", defaults: Mapping[str, str] | None = None) -> SparkSession:
+def s3a_session(
+    folder: Path, metastore_uri: str = "", defaults: Mapping[str, str] | None = None, *, master: str = "local[2,2]"
+) -> SparkSession:
     """A session with ``hadoop-aws``, a web page on a free port, and an event log in ``folder/events``.
 
     Args:
         folder: of its files.
         metastore_uri: of its catalog; without it the catalog is in memory.
         defaults: settings for its ``spark-defaults.conf``; all others are on Java's command line.
+        master: where its executors run; those of ``local-cluster[…]`` are processes of their own.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_WORKER_DIR"] = str(folder / "work")
     configuration = folder / "configuration"
     configuration.mkdir(parents=True, exist_ok=True)
     lines = (f"{name} {text}\n" for name, text in (defaults or {}).items())
@@ -53,6 +57,10 @@ def s3a_session(folder: Path, metastore_uri: str = "", defaults: Mapping[str, st
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": JAVA_OPTIONS,
         "spark.driver.extraClassPath": os.pathsep.join(map(str, s3a_jars())),
+        "spark.executor.memory": "512m",
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, s3a_jars())),
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+        "spark.local.dir": str(folder / "local"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "true",
@@ -68,7 +76,7 @@ def s3a_session(folder: Path, metastore_uri: str = "", defaults: Mapping[str, st
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.hadoop.fs.s3a.attempts.maximum": "1",
     }
-    builder = builder.master("local[2,2]")
+    builder = builder.master(master)
     for name, text in own.items():
         builder = builder.config(name, text)
     return hudi_spark.enable(builder.getOrCreate())

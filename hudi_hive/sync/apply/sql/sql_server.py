@@ -34,6 +34,7 @@ from hudi_hive.metastore import Sasl, Timeouts
 from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket, SaslTransport, make_mechanism
 from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_JDBCURL
 from hudi_hive.options import parse_boolean
+from hudi_hive.secret_references import SecretFields
 
 # Errors are raised; without a handler Python would print what the library logs about them too.
 logging.getLogger("thrift").addHandler(logging.NullHandler())
@@ -56,7 +57,7 @@ _SPARK_ESCAPES = "SET spark.sql.parser.escapedStringLiterals=false"
 
 
 @dataclass(frozen=True)
-class JdbcAddress:
+class JdbcAddress(SecretFields):
     """The parts of a ``jdbc:hive2://`` address that matter here.
 
     Attributes:
@@ -79,6 +80,7 @@ class JdbcAddress:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    _secret_fields = ("password", "settings")
 
     def __str__(self) -> str:
         return f"{_PREFIX}{self.host}:{self.port}"
