@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import (
     GroupRevisitedError,
+    MutationError,
     PartitionCreationError,
     TransactionError,
     UnsupportedAcidTableError,
@@ -21,6 +23,7 @@ from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge_by_key import merge
 from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from hudi_hive.testing import FakeMetastore
 from tests.support.mutation.acid_definitions import acid_table
@@ -135,6 +138,32 @@ def test_a_partition_that_somebody_makes_meanwhile_gets_the_rows(
         transaction.accept(_insert(transaction.table("default", "t"), 1, partition=("x",)))
     assert _rows(store) == [(1, "m1", "x")]
     assert list((tmp_path / "elsewhere").glob("delta_*"))
+
+
+def test_merges_into_partitions_that_nobody_registered_are_refused(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path
+) -> None:
+    """Their rows are not read, as Hive does not read them, and a key that they have would be inserted again."""
+    store.create_table(acid_table(f"file:{tmp_path}/t", keys=[("p", "string")]))
+    with MutatorClient(fake.uri, sinks=[NAME]) as client:
+        with client.new_transaction() as first:
+            first.accept(_insert(first.table("default", "t"), 1, partition=("x",)))
+        aborted = client.new_transaction().begin()
+        aborted.accept(_insert(aborted.table("default", "t"), 2, partition=("y",)))
+        aborted.abort()
+        (tmp_path / "t" / "p=y").mkdir(exist_ok=True)
+        changes = pa.table({"id": pa.array([1], pa.int32()), "msg": ["new"], "p": ["x"]})
+        transaction = client.new_transaction().begin()
+        with pytest.raises(MutationError, match=r"p=x of default\.t has rows and is not registered"):
+            merge(transaction.reader("default", "t"), changes, ["id"])
+        elsewhere = changes.set_column(2, "p", pa.array(["y"]))
+        assert merge(transaction.reader("default", "t"), elsewhere, ["id"]).inserted == 1
+        transaction.abort()
+        store.metastore.add_partitions("default", "t", [_partition(store, "x", f"file:{tmp_path}/t/p=x")])
+        with client.new_transaction() as last:
+            merged = merge(last.reader("default", "t"), changes, ["id"])
+            merged.feed(last.coordinator("default", "t"))
+    assert _rows(store) == [(1, "new", "x")]
 
 
 def test_a_partition_that_is_not_there_after_it_was_added_is_not_written(

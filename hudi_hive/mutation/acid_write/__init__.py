@@ -7,7 +7,14 @@ from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.incoming import Incoming, read_incoming
 from hudi_hive.mutation.acid_write.manifest import MANIFEST_TAG, MutationManifest, check_manifests
-from hudi_hive.mutation.acid_write.merge_by_key import check_keys, check_partition_folders, key_pairs, key_tests, merge
+from hudi_hive.mutation.acid_write.merge_by_key import (
+    check_keys,
+    check_partition_folders,
+    key_pairs,
+    key_tests,
+    merge,
+    refuse_unregistered,
+)
 from hudi_hive.mutation.acid_write.merge_rules import (
     MergeClauses,
     MergeRecords,
@@ -46,4 +53,5 @@ __all__ = [
     "lowered_names",
     "merge",
     "read_incoming",
+    "refuse_unregistered",
 ]

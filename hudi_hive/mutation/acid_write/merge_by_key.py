@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
+from hudi_hive.formats.orc import DELETE
 from hudi_hive.metastore.client import DEFAULT_PARTITION
-from hudi_hive.mutation.acid_table import AcidColumn, AcidReader, partition_path, partition_texts
+from hudi_hive.mutation.acid_table import AcidColumn, AcidPartition, AcidReader, partition_path, partition_texts
 from hudi_hive.mutation.acid_write.merge_rules import (
     Longs,
     MergeClauses,
@@ -36,6 +37,7 @@ __all__ = [
     "key_pairs",
     "key_tests",
     "merge",
+    "refuse_unregistered",
 ]
 
 _FEW_VALUES: Final = 1_000
@@ -68,6 +70,7 @@ def merge(
         MutationError: two changes of one key, or partitions whose rows a coordinator would not find.
         UnknownColumnError: a column that changes or table do not have.
         SchemaError: a key that cannot be joined by, or a type that does not fit the table's.
+        MutationError: rows go to a partition that has some already and is not registered in the metastore.
         InvalidOptionError: another word for what is to be done.
     """
     clauses = MergeClauses(when_matched, when_not_matched, delete_where)
@@ -77,7 +80,42 @@ def merge(
     check_partition_folders(reader)
     removing = clauses.removing(changes)
     matched = _matching_rows(reader, typed_changes, rules, whole=not removing.all())
-    return rules.records(typed_changes, removing, matched, key_pairs(matched, typed_changes, rules.on), writer)
+    merged = rules.records(typed_changes, removing, matched, key_pairs(matched, typed_changes, rules.on), writer)
+    refuse_unregistered(reader, _inserted_partitions(reader, merged))
+    return merged
+
+
+def _inserted_partitions(reader: AcidReader, merged: MergeRecords) -> Iterable[tuple[str | None, ...]]:
+    """The partitions that get rows, each once."""
+    keys = reader.table.partition_keys
+    rows = merged.records.filter(pa.array(merged.operations != DELETE)) if keys else merged.records.slice(0, 0)
+    texts = [partition_texts(key, rows[key.name]) for key in keys]
+    distinct = pa.table(texts, [key.name for key in keys]).group_by([key.name for key in keys]).aggregate([])
+    return zip(*(column.to_pylist() for column in distinct.columns), strict=True)
+
+
+def refuse_unregistered(reader: AcidReader, partitions: Iterable[tuple[str | None, ...]]) -> None:
+    """Refuse partitions that have rows in the warehouse which the reader has not read, as nobody registered them.
+
+    Args:
+        reader: of the table, under the snapshot of the merge.
+        partitions: values of partitions that get rows.
+
+    Raises:
+        MutationError: it says which; a key that is there would be inserted again.
+    """
+    known = {partition.values for partition in reader.partitions()}
+    for values in partitions:
+        path = partition_path(reader.table.key_names, values)
+        if values in known or not reader.storage.list(path, missing_ok=True).num_rows:
+            continue
+        if reader.state(AcidPartition(values, path)).data_files:
+            raise MutationError(
+                f"partition {path} of {reader.table.qualified_name} has rows and is not registered in the metastore, "
+                "so that the merge has not read them",
+                path=reader.storage.uri(path),
+                remedy="register it before: ALTER TABLE ADD PARTITION, or MSCK REPAIR TABLE",
+            )
 
 
 def check_keys(changes: pa.Table, keys: Sequence[str]) -> None:

@@ -30,6 +30,7 @@ from hudi_hive.mutation.acid_write import (
     Transaction,
     check_partition_folders,
     key_tests,
+    refuse_unregistered,
 )
 from hudi_hive.mutation.core import TransactionState
 from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number
@@ -292,7 +293,10 @@ def _merged(
         values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
         pairs, rows_schema = _pairs(changes, reader, rules, changes_schema, values, distribution)
         merge = MergePairs(rules, distribution.placement(table), changes_schema, rows_schema, values)
-        return _written(map_in_arrow(pairs, merge, from_arrow_schema(placed_schema(table))), table, distribution)
+        manifests = _written(map_in_arrow(pairs, merge, from_arrow_schema(placed_schema(table))), table, distribution)
+    groups = [group for manifest in manifests for group in manifest.groups if group.inserts or group.updates]
+    refuse_unregistered(reader, dict.fromkeys(group.partition for group in groups))
+    return manifests
 
 
 def _pairs(
