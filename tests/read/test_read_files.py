@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PredicateError, SchemaError, UnknownColumnError
@@ -224,6 +225,17 @@ def test_columns_and_filters_that_do_not_exist(table):
     other = parse_filter("zz = 1", pa.schema([("zz", pa.int32())]))
     with pytest.raises(PredicateError, match="'zz'"):
         list(read_base_files(storage, files, scan(["id"], row_filter=other)))
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_of_orc_files_that_nanoseconds_do_not_hold(tmp_path, zone):
+    micros = [-8_000_000_000_000_000, None, 0, 253_402_300_799_999_999]
+    times = pa.array(micros, pa.timestamp("us"))
+    orc.write_table(pa.table({"id": pa.array(range(4)), "t": times}), tmp_path / "a.orc")
+    schema = pa.schema([("id", pa.int64()), ("t", pa.timestamp("us", zone))])
+    files = pa.table({"partition": [""], "name": ["a.orc"]})
+    assert read(Storage(tmp_path), files, schema).column("t").cast(pa.int64()).to_pylist() == micros
+    assert read(Storage(tmp_path), files, schema, ["id"], "t > '9999-01-01'").column("id").to_pylist() == [3]
 
 
 # -- errors and threads

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from hudi_hive.errors import UnsupportedAcidValueError, UnsupportedFormatError
 from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, decoding, empty_columns, select
-from hudi_hive.formats.orc import read_stripes
+from hudi_hive.formats.orc import is_out_of_range, read_stripes, read_wide_stripe
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 
@@ -19,6 +20,7 @@ class OrcBaseFile(OpenBaseFile):
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
         del remote
         with decoding(path):
+            self._stream = stream
             self._stripes = read_stripes(stream, path)
             self._file = orc.ORCFile(stream)
             super().__init__(stream, path, counters, self._file.schema)
@@ -57,11 +59,22 @@ class OrcBaseFile(OpenBaseFile):
         for stripe in self._in_range(byte_range):
             with decoding(self.path):
                 # A stripe cannot be read without any column; the first one stands for the number of rows.
-                batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
-                batch = select(batch, names)
+                batch = select(self._read_stripe(stripe, names or self.schema.names[:1]), names)
                 batch.validate(full=True)  # the reader does not look whether text is UTF-8
             for start in range(0, batch.num_rows, batch_size):
                 yield batch.slice(start, batch_size)
+
+    def _read_stripe(self, stripe: int, names: Sequence[str]) -> pa.RecordBatch:
+        """A stripe; its timestamps are microseconds if one is there that nanoseconds do not hold."""
+        try:
+            return self._file.read_stripe(stripe, columns=list(names))
+        except pa.ArrowInvalid as error:
+            if not is_out_of_range(error):
+                raise
+        try:
+            return read_wide_stripe(self._stream, stripe, names, self.path)
+        except UnsupportedAcidValueError as error:
+            raise UnsupportedFormatError(error.message, path=self.path, remedy="read other columns") from error
 
     def row_ranges(self) -> list[ByteRange]:
         """The byte range of each part of the file that can be read alone."""
