@@ -115,6 +115,17 @@ class JobTablePlan:
             return None
         return self.incremental.commit_times
 
+    @property
+    def schema_time(self) -> str | None:
+        """Requested time of a range's last commit, if its schema is to be shown; None for the schema of the query."""
+        if (
+            self.incremental is None
+            or not self.read_options.end_instant_schema
+            or not len(self.incremental.commit_times)
+        ):
+            return None
+        return str(self.incremental.commit_times[-1])
+
     def scan_of(self, instant: str | None) -> ScanPlan:
         """:attr:`scan` as it is for files that one commit wrote."""
         if self.incremental is not None and instant in self.incremental.merging:
@@ -144,7 +155,12 @@ class JobTablePlan:
         options = self.inputs.options
         query = Query(QueryType.INCREMENTAL, begin=options.start, end=options.end, options=self.read_options)
         return plan_of_files(
-            self.inputs.client, query, files, commit_times=self.commit_times, checkpoint=incremental.checkpoint
+            self.inputs.client,
+            query,
+            files,
+            commit_times=self.commit_times,
+            checkpoint=incremental.checkpoint,
+            schema_time=self.schema_time,
         )
 
 
@@ -183,7 +199,9 @@ def read_options(conf: JobConf) -> ReadOptions:
     if by_ids is None and not job_value(conf, jobs.HIVE_EVOLUTION):
         by_ids = False
     return ReadOptions(
-        schema_evolution=by_ids, partition_values_from_path=job_value(conf, read.PARTITION_VALUES_FROM_PATH)
+        schema_evolution=by_ids,
+        partition_values_from_path=job_value(conf, read.PARTITION_VALUES_FROM_PATH),
+        end_instant_schema=job_value(conf, read.END_INSTANT_SCHEMA),
     )
 
 

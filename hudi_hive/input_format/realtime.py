@@ -108,6 +108,7 @@ class RealtimeTable(JobTablePlan):
             self.slices,
             commit_times=self.commit_times,
             checkpoint=incremental.checkpoint,
+            schema_time=self.schema_time,
             max_instant=self.max_instant,
             range_first=client.config.version >= 8 and not incremental.full_scan and self.commit_times is not None,
         )

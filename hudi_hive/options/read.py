@@ -87,11 +87,8 @@ END_INSTANT_SCHEMA: Final = Option(
     boolean,
     False,
     "Ranges: show the schema as of the last commit in place of the newest.",
-    honoured_by=(READ,),
-    refused={
-        STREAM: Refused("a stream shows the columns that the table has when it starts", ("false",)),
-        INPUT_FORMAT: Refused("a job shows the table's newest columns", ("false",)),
-    },
+    honoured_by=(READ, INPUT_FORMAT),
+    refused={STREAM: Refused("a stream shows the columns that the table has when it starts", ("false",))},
 )
 METADATA_VALIDATE: Final = Option[bool | None](
     "hoodie.metadata.validate",

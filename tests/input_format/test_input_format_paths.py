@@ -215,7 +215,6 @@ def test_deprecated_names_of_properties_work():
         ("hoodie.datasource.query.type", "incremental", "is not supported.*HoodieParquetInputFormat"),
         ("hoodie.datasource.read.begin.instanttime", "0", r"is not supported.*consume\.start\.timestamp"),
         ("hoodie.datasource.read.incr.path.glob", "/a/*", "is not supported.*input paths"),
-        ("hoodie.datasource.read.schema.use.end.instanttime", "true", "is not supported.*newest columns"),
         ("hoodie.datasource.read.paths", "/a", "is not supported"),
         ("hoodie.metadata.enabel", "false", r"unknown option.*did you mean hoodie\.metadata\.enable\?"),
         ("hoodie.trips.consume.strat.timestamp", "0", r"did you mean hoodie\.trips\.consume\.start\.timestamp\?"),

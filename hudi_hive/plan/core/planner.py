@@ -99,6 +99,7 @@ def plan_of_files(
     *,
     commit_times: pa.Array | None = None,
     checkpoint: str | None = None,
+    schema_time: str | None = None,
 ) -> ScanPlan:
     """Plan given base files: add the schema and how their columns are read.
 
@@ -106,11 +107,13 @@ def plan_of_files(
         client: the table.
         query: the question that the files answer.
         files: columns partition, file_id, instant, name, size.
-        commit_times: as in :class:`ScanPlan`.
-        checkpoint: as in :class:`ScanPlan`.
+        commit_times, checkpoint: as in :class:`ScanPlan`.
+        schema_time: requested time whose schema is shown, in place of the query's.
     """
     slices = base_files_as_slices(files)
-    return plan_of_slices(client, query, slices, commit_times=commit_times, checkpoint=checkpoint)
+    return plan_of_slices(
+        client, query, slices, commit_times=commit_times, checkpoint=checkpoint, schema_time=schema_time
+    )
 
 
 def plan_of_slices(
@@ -122,6 +125,7 @@ def plan_of_slices(
     checkpoint: str | None = None,
     max_instant: str | None = None,
     range_first: bool = False,
+    schema_time: str | None = None,
 ) -> ScanPlan:
     """Plan given slices: add the schema and how their rows are read.
 
@@ -129,9 +133,9 @@ def plan_of_slices(
         client: the table.
         query: the question that the slices answer.
         slices: a table of :data:`PLAN_SCHEMA`.
-        commit_times: as in :class:`ScanPlan`.
-        checkpoint: as in :class:`ScanPlan`.
+        commit_times, checkpoint: as in :class:`ScanPlan`.
         max_instant, range_first: as in :class:`~hudi_hive.plan.model.scan_plan.LogMerge`.
+        schema_time: requested time whose schema is shown, in place of the query's.
 
     Raises:
         UnsupportedTableError: log files of a table whose way to merge records is not known.
@@ -139,7 +143,7 @@ def plan_of_slices(
     with client.counters.measure() as cost:
         builder = PlanBuilder(client, query, None)
         builder.max_instant, builder.range_first = max_instant, range_first
-        builder.chosen(slices, commit_times, checkpoint)
+        builder.chosen(slices, commit_times, checkpoint, schema_time)
     return builder.finish(cost)
 
 
@@ -318,11 +322,11 @@ class PlanBuilder:
         self.max_instant = commits.instants[-1].requested if commits.instants else None
         return commits
 
-    def chosen(self, slices: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
+    def chosen(self, slices: pa.Table, times: pa.Array | None, checkpoint: str | None, as_of: str | None) -> None:
         """Plan given slices."""
-        self._take_schema(self.query.as_of)
+        self._take_schema(as_of or self.query.as_of)
         self.slices = self._as_recorded(slices, listed=True)
-        self.commit_times = commit_times
+        self.commit_times = times
         self.checkpoint = checkpoint
         self.partitions_total = pc.count_distinct(slices.column("partition")).as_py()
 

@@ -352,6 +352,7 @@ JOB_CASES = (
     of_job(read.HOLLOW_POLICY, "BLOCK", _job(hollow), **_RANGE),
     of_job(read.PARTITION_VALUES_FROM_PATH, "true", _job(partition_from_file)),
     of_job(write.SCHEMA_ON_READ, "false", _job(renamed)),
+    of_job(read.END_INSTANT_SCHEMA, "true", _job(renamed), **{**_RANGE, "CONSUME_MAX_COMMITS": "1"}),
     of_job(write.METADATA_ENABLE, "false", _job(copy_on_write)),
     of_job(read.METADATA_VALIDATE, "true", _job(copy_on_write)),
     of_job(read.MERGE_TYPE, "skip_merge", _job(merge_on_read, _REALTIME)),
