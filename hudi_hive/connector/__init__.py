@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from hudi_hive.connector.page_source import PageSources
     from hudi_hive.connector.polars_source import polars_lazy
     from hudi_hive.connector.split_manager import PartitionSource, SplitSource
+    from hudi_hive.connector.views import ConnectorView
 
 __all__ = [
     "ConnectorColumn",
     "ConnectorMetadata",
     "ConnectorSource",
+    "ConnectorView",
     "HudiConnector",
     "HudiTableHandle",
     "InsertFragment",
@@ -50,6 +52,7 @@ _HOMES = {
     "ConnectorColumn": "metadata",
     "ConnectorMetadata": "metadata",
     "ConnectorSource": "connector",
+    "ConnectorView": "views",
     "HudiConnector": "connector",
     "HudiTableHandle": "handle",
     "InsertFragment": "page_sink",

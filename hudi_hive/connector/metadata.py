@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.connector.handle import HudiTableHandle, PartitionKey
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
+from hudi_hive.connector.views import ConnectorView, is_view, view_of
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
@@ -95,6 +96,25 @@ class ConnectorMetadata:
         """
         names = self._metastore.tables(schema.lower())
         return sorted(str(t.tableName) for t in self._metastore.table_objects(schema.lower(), names) if is_hudi(t))
+
+    def views(self, schema: str) -> list[str]:
+        """Names of the views of a database, sorted, whatever their text and tables.
+
+        Raises:
+            NoSuchObjectError: there is no such database.
+        """
+        names = self._metastore.tables(schema.lower())
+        return sorted(str(t.tableName) for t in self._metastore.table_objects(schema.lower(), names) if is_view(t))
+
+    def view(self, schema: str, name: str) -> ConnectorView:
+        """One view, its text decoded; names in any case.
+
+        Raises:
+            NoSuchObjectError: no such view.
+            UnsupportedTableError: it is no view, or one of a kind whose text is no SQL.
+            MetastoreError: its text cannot be decoded.
+        """
+        return view_of(self._metastore.table(schema.lower(), name.lower()))
 
     def table(
         self,

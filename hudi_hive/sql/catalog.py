@@ -16,7 +16,7 @@ from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
-    from hudi_hive.connector import HudiConnector, InsertHandle
+    from hudi_hive.connector import ConnectorView, HudiConnector, InsertHandle
 
 
 class TableCatalog(Protocol):
@@ -164,8 +164,13 @@ class ConnectorCatalog:
         return self._connector.metadata.schemas()
 
     def tables(self, schema: str) -> list[str]:
-        """See :class:`TableCatalog`."""
-        return self._connector.metadata.tables(schema)
+        """See :class:`TableCatalog`; views are among them."""
+        metadata = self._connector.metadata
+        return sorted([*metadata.tables(schema), *metadata.views(schema)])
+
+    def view(self, schema: str, name: str) -> ConnectorView:
+        """See :meth:`hudi_hive.connector.ConnectorMetadata.view`."""
+        return self._connector.metadata.view(schema, name)
 
     def source(self, schema: str, name: str, as_of: str | None = None) -> ScanSource:
         """See :class:`TableCatalog`; the rows of the partitions that were synced, as of a moment, too.

@@ -20,21 +20,24 @@ from hudi_hive.errors import (
     NoSuchObjectError,
     SqlError,
     StorageError,
+    UnsupportedTableError,
 )
 from hudi_hive.sql.catalog import ConnectorCatalog, InsertTarget, PathCatalog, TableCatalog
 from hudi_hive.sql.insert import parse_insert
 from hudi_hive.sql.statement import Show, Statement, TableName, connection_error, message_of, parse_statement
+from hudi_hive.sql.views import PlainView, plain_view, select_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from hudi_hive.connector import HudiConnector
+    from hudi_hive.connector import ConnectorView, HudiConnector
     from hudi_hive.write.writers import WriteReport
 
 _CATALOG = "hudi-hive sql"
 """Name of DuckDB's own database, out of the way of schemas that are called ``memory``."""
 
 _BATCH_ROWS = 65_536
+_DEEPEST_VIEW = 16
 
 
 class SqlEngine:
@@ -188,14 +191,42 @@ class SqlEngine:
             tables.setdefault(((table.schema or self._default_schema).lower(), table.view.lower()), table)
         for (schema, view), table in tables.items():
             try:
-                source = self._source(schema, table)
+                self._add(run, schema, view, table, ())
             except HudiHiveError as error:
                 if table.certain:
                     raise
                 run.unread[view] = error  # most likely it is a common table expression that is meant
-                continue
-            run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
         run.use(self._default_schema)
+
+    def _add(self, run: _Run, schema: str, view: str, table: TableName, within: tuple[str, ...]) -> None:
+        """Let a statement see a table, or a view and what it reads."""
+        if (schema, view) in run.names:
+            return
+        try:
+            source = self._source(schema, table)
+        except UnsupportedTableError:
+            registered = self._view(schema, table)
+            if registered is None:
+                raise
+        else:
+            run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
+            return
+        if registered.full_name in within or len(within) >= _DEEPEST_VIEW:
+            raise UnsupportedTableError(f"the view {registered.full_name} reads itself: {' > '.join(within)}")
+        plain = plain_view(run.connection, registered)
+        for inner in plain.tables:
+            self._add(run, inner.schema.lower(), inner.view.lower(), inner, (*within, registered.full_name))
+        run.add_view(schema, view, registered, plain)
+
+    def _view(self, schema: str, table: TableName) -> ConnectorView | None:
+        """The view of a name; None where it is no plain name of one."""
+        if table.as_of is not None or table.changes is not None:
+            return None
+        for catalog in self._catalogs:
+            if isinstance(catalog, ConnectorCatalog):
+                with suppress(NoSuchObjectError):
+                    return catalog.view(schema, table.name)
+        return None
 
     def _insert_target(self, schema: str, name: str) -> InsertTarget:
         for catalog in self._catalogs:
@@ -242,9 +273,20 @@ class _Run:
         self.unread: dict[str, HudiHiveError] = {}
         """Names that are those of common table expressions, too: why there is no table of the name."""
         self._views = 0
+        self.names: set[tuple[str, str]] = set()
+
+    def add_view(self, schema: str, view: str, registered: ConnectorView, plain: PlainView) -> None:
+        """Let the statement see a view of a metastore, whose tables it sees."""
+        self.names.add((schema, view))
+        with self.translated():
+            names = [str(row[0]) for row in self.connection.execute(f"DESCRIBE {plain.text}").fetchall()]
+            text = select_of(registered, plain, names)
+            self._create_schema(schema)
+            self.connection.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(view)} AS {text}")
 
     def add(self, schema: str, view: str, dataset: ScanDataset) -> None:
         """Let the statement see a dataset under a name."""
+        self.names.add((schema, view))
         handle = f"scan {self._views}"
         self._views += 1
         with self.translated():

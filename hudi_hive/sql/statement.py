@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -150,8 +150,8 @@ def _without_comments(text: str) -> str:
 
 
 def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
-    tree = _tree_of(connection, text)
-    written = next((node["type"] for node in _walk(tree) if str(node.get("type")).endswith("_QUERY_NODE")), None)
+    tree = tree_of(connection, text)
+    written = next((node["type"] for node in tree_nodes(tree) if str(node.get("type")).endswith("_QUERY_NODE")), None)
     if written is not None:  # WITH x AS (DELETE FROM …)
         raise _refused(written, f"{written.partition('_')[0]} in a common table expression")
     show = _show_of(tree)
@@ -175,11 +175,22 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
             changed = True
             tables[(table.schema.lower(), table.view.lower())] = table
     if changed:
-        text = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchall()[0][0]
+        text = text_of(connection, tree)
     return Statement(text, tuple(tables.values()))
 
 
-def _tree_of(connection: DuckDBPyConnection, text: str) -> dict[str, Any]:
+def text_of(connection: DuckDBPyConnection, tree: Mapping[str, Any]) -> str:
+    """The text of a parse tree."""
+    rows = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchall()
+    return str(rows[0][0])
+
+
+def tree_of(connection: DuckDBPyConnection, text: str) -> dict[str, Any]:
+    """The parse tree of a SELECT.
+
+    Raises:
+        SqlError: a syntax error, or another statement.
+    """
     try:
         row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0]
     except connection_error() as error:
@@ -190,7 +201,8 @@ def _tree_of(connection: DuckDBPyConnection, text: str) -> dict[str, Any]:
     return tree
 
 
-def _walk(tree: object) -> Iterator[dict[str, Any]]:
+def tree_nodes(tree: object) -> Iterator[dict[str, Any]]:
+    """All nodes of a parse tree."""
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -202,11 +214,11 @@ def _walk(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _nodes(tree: object, kind: str) -> Iterator[dict[str, Any]]:
-    return (node for node in _walk(tree) if node.get("type") == kind)
+    return (node for node in tree_nodes(tree) if node.get("type") == kind)
 
 
 def _common_table_expressions(tree: object) -> Iterator[str]:
-    for node in _walk(tree):
+    for node in tree_nodes(tree):
         entries = node.get("cte_map")
         if isinstance(entries, dict):
             for entry in entries.get("map", ()):
@@ -296,7 +308,7 @@ def _constant(expression: dict[str, Any]) -> str | None:
 
 def _read_view(connection: DuckDBPyConnection, node: dict[str, Any], table: TableName) -> None:
     """Put a table in the place of a call."""
-    (made,) = _nodes(_tree_of(connection, "SELECT * FROM t"), "BASE_TABLE")
+    (made,) = _nodes(tree_of(connection, "SELECT * FROM t"), "BASE_TABLE")
     names = ("alias", "column_name_alias", "sample", "query_location")
     kept: dict[str, Any] = {name: node[name] for name in names if name in node}
     node.clear()
