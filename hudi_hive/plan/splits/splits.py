@@ -89,7 +89,6 @@ class HudiSplit:
         commit_times: of a range of commits: rows of these requested times alone count; None for all.
         range_first: as of :class:`~hudi_hive.plan.model.scan_plan.LogMerge`.
         change: of change data: the row of ``CHANGE_SCHEMA``; None otherwise.
-        hosts: machines that hold the bytes of the split, the most of them first, where the store tells them.
     """
 
     base_path: str
@@ -110,7 +109,6 @@ class HudiSplit:
     commit_times: tuple[str, ...] | None = field(default=None, repr=False)
     range_first: bool = False
     change: Mapping[str, Any] | None = field(default=None, repr=False)
-    hosts: tuple[str, ...] = ()
 
     @property
     def is_part(self) -> bool:
