@@ -68,15 +68,6 @@ def test_times_of_hive_that_nanoseconds_do_not_hold(
     expected = [datetime.datetime.fromisoformat(time) for time in TIMES]
     assert [row["t"] for row in found] == expected
     assert [row["many"] for row in found] == [[time] for time in expected]
-    with MutatorClient(server.uri, sinks=["default.wide"]) as client, client.new_transaction() as transaction:
-        changes = pa.table(
-            {"t": pa.array(expected[:3], pa.timestamp("us")), "n": pa.array([100, 101, 102], pa.int32())}
-        )
-        merged = merge(transaction.reader("default", "wide"), changes, ["t"])
-        assert merged.updated == 3
-        merged.feed(transaction.coordinator("default", "wide"))
-    told = sorted(sql.run("select n, t from wide"), key=lambda row: row[1])
-    assert [(int(n) % 100, time) for n, time in told] == list(enumerate(TIMES))
 
 
 @pytest.mark.parametrize("kind", PARTITIONS)
