@@ -138,12 +138,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=120, help="groupings that are tried")
     parser.add_argument("--release", action="append", choices=RELEASES)
+    parser.add_argument(
+        "--groups", action="store_true", help="combined splits alone, recorded beside the paths' answers"
+    )
     chosen = parser.parse_args(arguments)
     answers: dict[str, Any] = {"accept": [], "combine": [], "realtime": []}
     for release in chosen.release or RELEASES:
         source = random.Random(chosen.seed)
         with HudiInputFormats(release) as hudi:
-            for name, instant in path_cases():
+            for name, instant in () if chosen.groups else path_cases():
                 if int(name[1]) > {"0": 6, "1": 9}[release[0]] or (release == "1.0.2" and name.startswith("v9")):
                     continue
                 base = f"file:{unzip_fixture(name)}"
@@ -156,6 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     answers["combine"].append([case, hudi.ask("combine", *case)])
                     lengths = realtime_case(source)
                     answers["realtime"].append([lengths, hudi.ask("realtime", *lengths)])
+    if chosen.record and chosen.groups:
+        answers["accept"] = json.loads(gzip.decompress(DATA.read_bytes()))["accept"]
     if chosen.record:
         DATA.parent.mkdir(parents=True, exist_ok=True)
         DATA.write_bytes(gzip.compress(json.dumps(answers).encode(), mtime=0))

@@ -27,12 +27,14 @@ import org.apache.hadoop.mapred.InputSplit;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapred.lib.CombineFileSplit;
 import org.apache.hadoop.mapreduce.JobContext;
+import org.apache.hudi.common.util.Option;
 import org.apache.hudi.hadoop.HoodieParquetInputFormatBase;
 import org.apache.hudi.hadoop.HoodieROTablePathFilter;
 import org.apache.hudi.hadoop.hive.HoodieCombineHiveInputFormat;
 import org.apache.hudi.hadoop.hive.HoodieCombineRealtimeFileSplit;
 import org.apache.hudi.hadoop.realtime.HoodieMergeOnReadTableInputFormat;
 import org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat;
+import org.apache.hudi.hadoop.realtime.HoodieRealtimeFileSplit;
 
 public class HudiInputFormats {
     static final String SIZES = "mapreduce.input.fileinputformat.split.";
@@ -157,7 +159,8 @@ public class HudiInputFormats {
         format.setHoodieFilter(true);
         format.realtime = new InputSplit[lengths.size()];
         for (int i = 0; i < lengths.size(); i++) {
-            format.realtime[i] = new FileSplit(new Path("/" + i), 0, Long.parseLong(lengths.get(i)), new String[0]);
+            FileSplit file = new FileSplit(new Path("/" + i), 0, Long.parseLong(lengths.get(i)), new String[0]);
+            format.realtime[i] = new HoodieRealtimeFileSplit(file, "/", new ArrayList<>(), "1", false, Option.empty());
         }
         List<String> answer = new ArrayList<>();
         for (CombineFileSplit split : format.getSplits(job(new String[] {"maxsize", "minsize"}, new String[] {max, min}), 1)) {

@@ -6,7 +6,17 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.input_format import HoodieROTablePathFilter
 from hudi_hive.metrics import IoCounters
+from tests.input_format.shared.input_format_answers import accepted_by_ours, answers, differs_for_a_reason, files_of
 from tests.support.fixture_tables import unzip_fixture
+
+
+def test_accepts_what_hudis_class_accepts(thorough):
+    cases = answers()["accept"]
+    cases = cases if thorough else [*cases[::12], *(case for case in cases if case[1] == "v9_mor_part_rli")]
+    assert {release for release, *_ in cases} == {"0.15.0", "1.0.2", "1.1.1"}
+    for release, name, instant, theirs in cases:
+        ours = accepted_by_ours(name, instant, files_of(name))
+        assert ours == theirs or differs_for_a_reason(name, instant, ours, theirs), (release, name, instant)
 
 
 def test_files_below_a_path():
