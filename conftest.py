@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +17,10 @@ from hypothesis import settings
 # Workers and the processes that tests start import the same modules hundreds of times: they are compiled once.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A run in the background of a script ignores Ctrl-C, and what its tests start would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Before anything of these is imported, so that what their assertions compared is shown.
 pytest.register_assert_rewrite("tests", "integration.support")
