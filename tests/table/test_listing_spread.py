@@ -37,7 +37,11 @@ class Executors:
 
 def lister(folder, *, tasks, threshold, levels=2):
     executors, storage = Executors(), Storage(folder)
-    return DirectoryLister(storage, SpreadListing(executors, tasks, threshold, levels)), storage.counters, executors
+    return (
+        DirectoryLister(storage, lambda: SpreadListing(executors, tasks, threshold, levels)),
+        storage.counters,
+        executors,
+    )
 
 
 @pytest.mark.parametrize(

@@ -74,21 +74,20 @@ class ListingCache:
         self._lock = threading.Lock()
         self._cached: OrderedDict[str, tuple[_Moment, DirectoryLister, QueryCache]] = OrderedDict()
 
-    def take_over(self, client: MetaClient, spread: SpreadListing | None = None) -> MetaClient:
+    def take_over(self, client: MetaClient, spread: Callable[[], SpreadListing] | None = None) -> MetaClient:
         """Share the listing and the query cache of an earlier client of the same moment with a new one.
 
         Args:
             client: of the table; its timeline is read here.
-            spread: has executors list the folders, if they are listed.
+            spread: gives how executors list the folders, and is asked if they are listed.
 
         Returns:
             The client.
         """
         instants = client.timeline.instants
         key = f"{client.base_path} {sorted(client.storage.storage_options.items(), key=str)}"
-        if spread is not None:
-            spread = replace(spread, levels=len(client.config.partition_fields))
-        own = DirectoryLister(client.storage, spread)
+        levels = len(client.config.partition_fields)
+        own = DirectoryLister(client.storage, None if spread is None else lambda: replace(spread(), levels=levels))
         with self._lock:
             if not all(instant.is_completed for instant in instants):
                 self._cached.pop(key, None)

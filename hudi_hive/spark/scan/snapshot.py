@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ class TableSnapshot:
         storage_options: for this package's own file access.
         partition_fields: the catalog's names for what the folders of a partition path stand for, which a sync may have
             chosen; the table's own without any, and when they are the same names: the table knows their order.
-        spread: has executors list the folders of a table that has to be listed.
+        spread: gives how executors list the folders, and is asked if the table has to be listed.
 
     Raises:
         TableError, TimelineError: the table cannot be read.
@@ -80,7 +80,7 @@ class TableSnapshot:
         query: Query,
         storage_options: Mapping[str, Any] | None = None,
         partition_fields: Sequence[str] | None = None,
-        spread: SpreadListing | None = None,
+        spread: Callable[[], SpreadListing] | None = None,
     ) -> None:
         self._spread = spread
         self.location = location.rstrip("/")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -119,15 +119,20 @@ class DirectoryLister:
 
     Args:
         storage: rooted at the table's base path.
-        spread: has executors list where there are many folders; this process lists them all without it.
+        spread: gives how executors list where there are many folders, and is asked when the first are listed; this
+            process lists them all without it.
     """
 
-    def __init__(self, storage: Storage, spread: SpreadListing | None = None) -> None:
+    def __init__(self, storage: Storage, spread: Callable[[], SpreadListing] | None = None) -> None:
         self._storage = storage
-        self._spread = spread
+        self._make_spread = spread
         # Partitions and files of all folders; both at once, since threads share a lister.
         self._walked: tuple[list[str], pa.Table] | None = None
         self._listed: dict[str, pa.Table] = {}
+
+    @cached_property
+    def _spread(self) -> SpreadListing | None:
+        return None if self._make_spread is None else self._make_spread()
 
     @property
     def source(self) -> str:
