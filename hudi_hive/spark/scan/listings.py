@@ -8,6 +8,7 @@ what was planned with it.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -16,12 +17,15 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from pyspark import SparkContext
 
+from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue
 from hudi_hive.spark.write import SparkExecutor
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import DirectoryLister, SpreadListing
 from hudi_hive.timeline import Instant
+
+_LOG: Final = logging.getLogger("hudi_hive.spark")
 
 _MAX_TABLES: Final = 8
 _MAX_ANSWERS: Final = 16
@@ -126,5 +130,11 @@ def spread_listing(session: JavaValue, query: Query) -> SpreadListing:
 
 
 def _run_on_executors(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+    """Results of tasks on the executors; of this process where they cannot do it, such as without this package."""
     context = SparkContext._active_spark_context
-    return [function(task) for task in tasks] if context is None else SparkExecutor(context).map(function, tasks)
+    if context is not None:
+        try:
+            return SparkExecutor(context).map(function, tasks)
+        except SparkError as error:
+            _LOG.warning("executors do not list folders, the driver does: %s", error)
+    return [function(task) for task in tasks]

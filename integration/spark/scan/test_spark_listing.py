@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
+from hudi_hive.errors import SparkError
 from hudi_hive.spark import enable
+from hudi_hive.spark.write import SparkExecutor
 from integration.support.stores.hadoop_aws import s3a_class_path
 from tests.support.running.long import long_case
 
@@ -124,3 +126,15 @@ def test_folders_of_a_store_with_the_options_of_the_session(spark, s3, scheme):
         assert by_driver.tasks == []
     finally:
         enable(spark, storage_options={})
+
+
+def test_the_driver_lists_where_executors_cannot(spark, tmp_path, monkeypatch, caplog):
+    path = make(tmp_path / "t")
+
+    def refuse(*_: object) -> None:
+        raise SparkError("no package")
+
+    monkeypatch.setattr(SparkExecutor, "map", refuse)
+    with threshold(spark, 4):
+        assert spark.read.format("hudi").load(str(path)).count() == 2 * PARTITIONS
+    assert "executors do not list folders" in caplog.text
