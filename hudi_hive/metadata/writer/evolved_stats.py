@@ -54,7 +54,7 @@ _LAST_DAY: Final = 2_932_896
 _VERSION_WITH_TIGHT_BOUNDS: Final = 8
 """From this table version on a record can take the place of another, and a log file is one commit's."""
 
-_COUNTS: Final = pa.table({"file_name": pa.array([], pa.string()), "value_count": pa.array([], pa.int64())})
+_COUNTS: Final = pa.schema([("file_name", pa.string()), ("value_count", pa.int64())]).empty_table()
 
 _SECONDS_OF_YEAR_1: Final = -62_135_596_800
 _SECONDS_OF_YEAR_10000: Final = 253_402_300_800
