@@ -54,7 +54,7 @@ _LAST_DAY: Final = 2_932_896
 _VERSION_WITH_TIGHT_BOUNDS: Final = 8
 """From this table version on a record can take the place of another, and a log file is one commit's."""
 
-_COUNTS: Final = pa.schema([("file_name", pa.string()), ("value_count", pa.int64())]).empty_table()
+_COUNTS: Final = pa.schema([("file_name", pa.string()), ("value_count", pa.int64())])
 
 _SECONDS_OF_YEAR_1: Final = -62_135_596_800
 _SECONDS_OF_YEAR_10000: Final = 253_402_300_800
@@ -142,7 +142,9 @@ class EvolvedStatistics:
         changed = self._to_be_written(columns)
         names = list(dict.fromkeys([*(column.name for column in self._columns), *self._former_names()]))
         stats = metadata.column_ranges(dict.fromkeys(names, pa.string())) if changed else {}
-        counts = pa.concat_tables([table.select(["file_name", "value_count"]) for table in stats.values()] or [_COUNTS])
+        counts = pa.concat_tables(
+            [table.select(["file_name", "value_count"]) for table in stats.values()] or [_COUNTS.empty_table()]
+        )
         counts = counts.group_by("file_name", use_threads=False).aggregate([("value_count", "max")])
         listing = metadata.files_table()
         listing = listing.filter(pc.is_in(listing.column("name"), value_set=_one(counts.column("file_name"))))
