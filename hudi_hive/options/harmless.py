@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from hudi_hive.names import HOODIE_SPARK_SQL_INSERT_INTO_OPERATION
 from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option
 from hudi_hive.options.parsers import Parser, boolean, choice, decimal, integer, text
 
@@ -114,10 +115,10 @@ HARMLESS_OPTIONS: Final = (
         "it speeds up statements of Hudi's SQL extension, which is not used",
     ),
     _harmless(
-        "hoodie.spark.sql.insert.into.operation",
+        HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
         text,
-        "Operation of Hudi's INSERT INTO.",
-        "it is of Hudi's SQL extension, which is not used; writes name hoodie.datasource.write.operation",
+        "Operation of INSERT INTO statements: `insert`, `upsert` or `bulk_insert`.",
+        "Spark's INSERT INTO takes it from the session's settings; writes name hoodie.datasource.write.operation",
     ),
     _harmless(
         "hoodie.avro.schema.validate",

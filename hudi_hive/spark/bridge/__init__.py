@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_hive.spark.bridge.arrow_types import (
     from_arrow_schema,
     in_microseconds,
+    quoted,
     repartition_by_number,
     to_arrow_schema,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "option",
     "packed",
     "packed_files",
+    "quoted",
     "reader_settings",
     "relations",
     "repartition_by_number",

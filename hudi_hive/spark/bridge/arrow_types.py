@@ -61,3 +61,8 @@ def repartition_by_number(frame: DataFrame, tasks: int, number: Column) -> DataF
     if hasattr(DataFrame, "repartitionById"):
         return frame.repartitionById(tasks, number)
     return frame.repartition(tasks, number)
+
+
+def quoted(*parts: str) -> str:
+    """A name as Spark's SQL takes it, whatever its parts hold."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from hudi_hive.spark.catalog.recorded_sync_config import sync_config
 from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.catalog.table_lookup import FORMATS, PROVIDER, HudiTableEntry, managed_tables, require_table
+from hudi_hive.spark.catalog.table_lookup import (
+    FORMATS,
+    MADE_BY_SPARK,
+    PROVIDER,
+    HudiTableEntry,
+    managed_tables,
+    require_table,
+)
 from hudi_hive.spark.catalog.table_options import SOURCE, entry_query, hook_table_reads, path_of_view, path_question
 
 __all__ = [
     "FORMATS",
+    "MADE_BY_SPARK",
     "PROVIDER",
     "SOURCE",
     "HudiTableEntry",

@@ -16,6 +16,9 @@ from hudi_hive.spark.scan import Declared
 
 PROVIDER = "hudi"
 
+MADE_BY_SPARK = "provider"
+"""A table property of entries that CREATE TABLE made, as Hudi's own; a sync sets ``spark.sql.sources.provider``."""
+
 FORMATS = frozenset({PROVIDER, "org.apache.hudi"})
 """What statements and writers may call the format."""
 
@@ -91,6 +94,8 @@ def managed_tables(
 ) -> list[tuple[str, str]]:
     """Names and base paths of the synced tables of a database whose data the metastore would delete with their entry.
 
+    Those that CREATE TABLE made are not among them: they are there to be dropped.
+
     Args:
         jvm, session: the session's.
         database: its name, with or without the catalog; the current one when empty.
@@ -111,5 +116,7 @@ def managed_tables(
     return [
         (f"{where}.{table.identifier().table()}", str(relations(jvm).qualified(session, table.location())))
         for table in tables
-        if option(table.provider()) == PROVIDER and str(table.tableType().name()) == "MANAGED"
+        if option(table.provider()) == PROVIDER
+        and str(table.tableType().name()) == "MANAGED"
+        and option(table.properties().get(MADE_BY_SPARK)) is None
     ]

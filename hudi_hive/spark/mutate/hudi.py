@@ -1,15 +1,10 @@
-"""Mutates Hudi tables by DataFrames of inserts, updates and deletes, or of changes by key, in one instant.
-
-Rows stay Arrow batches on the executors. The driver gets the keys of the changes, with ordering values where the table
-has them, looks them up by the table's index in Spark tasks and says where each goes; one join and one shuffle bring
-rows to the tasks that write the files of their groups.
-"""
+"""Mutates Hudi tables by DataFrames of inserts, updates and deletes, or of changes by key, in one instant."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
@@ -18,42 +13,23 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.mutation.acid_write import MergeClauses, WhenMatched, WhenNotMatched
-from hudi_hive.mutation.core import operation_numbers
-from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, RecordStager
+from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, RecordStager
 from hudi_hive.predicate import Dnf, RowFilter
-from hudi_hive.spark.bridge import (
-    from_arrow_schema,
-    map_in_arrow,
-    repartition_by_number,
-    store_options,
-    to_arrow_schema,
-)
-from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, to_arrow_schema
+from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, refuse_twice
 from hudi_hive.spark.session import load
 from hudi_hive.spark.write import (
-    GROUP,
-    IS_GONE,
-    IS_NEW,
+    BATCH_BYTES,
     Batches,
-    SparkExecutor,
-    WriteFileGroups,
     as_schema,
-    default_tasks,
+    commit_changes,
     gathered_tables,
-    persisted_frames,
-    statuses_of,
+    nullable,
     step,
-    sync_of,
-    task_errors,
+    write_changes,
 )
-from hudi_hive.table import MetaClient
-from hudi_hive.write.commit import WriteTransaction
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
-from hudi_hive.write.mutation import MutationPlan, MutationWriter
-from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import OPERATION
 from hudi_hive.write.writers import WriteReport
 
 
@@ -66,8 +42,6 @@ class MergeFields(TypedDict, total=False):
 
 
 ROW_EXISTS: Final = "_hudi_hive_found"
-
-_BATCH_BYTES: Final = 16 << 20
 
 
 def mutate_hudi(
@@ -112,116 +86,15 @@ def mutate_hudi(
             "a mutation takes either changes by key or records with operations",
             remedy="give on=[…], or operation='name of the column'",
         )
-    base, texts = os.fspath(path), dict(options or {})
-    executor = SparkExecutor(frame.sparkSession.sparkContext)
-    stored = store_options(frame.sparkSession._jsparkSession, base, storage_options)
-    config = WriteConfig.of(texts, MetaClient.load(base, stored).config)
-    sync = sync_of(frame.sparkSession._jsparkSession, config, base, stored)
-    follow = None if sync is None else sync.run
-    with HudiMutatorClient(base, texts, storage_options=stored, executor=executor, on_commit=follow) as client:
-        transaction = client.new_transaction().begin()
-        table = transaction.table()
+    if operation is not None:
+        return write_changes(frame, path, operation, options, storage_options=storage_options)
 
-        def write(writer: MutationWriter, running: WriteTransaction) -> WriteReport:
-            with persisted_frames() as persist, task_errors():
-                if operation is not None:
-                    records = _records(frame, table, operation)
-                else:
-                    rules = HudiMergeRules(table, tuple(on or ()), MergeClauses(**clauses))
-                    rows = load(frame.sparkSession, base, storage_options=storage_options)
-                    records = _merged(persist, frame, rows, rules)
-                return _written(persist(records), table, writer, running)
+    def records(table: HudiMutationTable, persist: Callable[[DataFrame], DataFrame]) -> DataFrame:
+        rules = HudiMergeRules(table, tuple(on or ()), MergeClauses(**clauses))
+        rows = load(frame.sparkSession, os.fspath(path), storage_options=storage_options)
+        return _merged(persist, frame, rows, rules)
 
-        transaction.write_with(write)
-        report = transaction.report
-        assert report is not None
-    return report
-
-
-# -- records with operations ------------------------------------------------------------------------------------------
-
-
-def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> DataFrame:
-    """Checked records with their keys and places."""
-    chosen = [column for column in frame.columns if column.lower() == operation.lower()]
-    if len(chosen) != 1:
-        raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
-    if len({column.lower() for column in frame.columns}) < len(frame.columns):
-        raise SchemaError(f"columns of records for {table.name} differ only in case, or not at all")
-    rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
-    given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
-    read = ReadRecords(table.encode(), to_arrow_schema(given.schema))
-    return map_in_arrow(given, read, from_arrow_schema(_nullable(RecordStager(table).schema)))
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """What Spark is told of columns: in deletes all but the key are null."""
-    return pa.schema([pa.field(item.name, item.type) for item in schema])
-
-
-@dataclass(frozen=True)
-class ReadRecords:
-    """Records of the caller, with their operations in words, as they are staged.
-
-    Attributes:
-        table: text form of the table.
-        incoming: Arrow types of the records.
-    """
-
-    table: str = field(repr=False)
-    incoming: pa.Schema
-
-    @step
-    def __call__(self, batches: Batches) -> Batches:
-        """Records with their keys."""
-        intake = RecordStager(HudiMutationTable.decode(self.table))
-        for given in gathered_tables(batches, _BATCH_BYTES):
-            rows = as_schema(given, self.incoming)
-            operations = operation_numbers(rows.column(OPERATION))
-            staged = intake.read(rows.drop_columns([OPERATION]), operations, None)
-            yield from pa.table(staged.columns, schema=_nullable(intake.schema)).combine_chunks().to_batches()
-
-
-# -- to the files -----------------------------------------------------------------------------------------------------
-
-
-def _written(
-    records: DataFrame, table: HudiMutationTable, writer: MutationWriter, running: WriteTransaction
-) -> WriteReport:
-    """Records to the files of their groups, and the instant completed."""
-    client = running.client
-    schema = _nullable(RecordStager(table).schema)
-    slim = records.select(*[quoted(name) for name in writer.lookup_columns(client)]).toArrow()
-    plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
-    lines, handles = _lines(slim, plan)
-    keyed = writer.keyed_records(client, schema.empty_table().drop_columns([OPERATION]))
-    context = writer.write_context(
-        running, keyed, [target for handle, target in handles if handle is WriteHandle.MERGE]
-    )
-    columns = pa.schema([item for item in schema if item.name != OPERATION])
-    session = records.sparkSession
-    rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
-    tasks = max(1, min(len(handles), default_tasks(records) * 8))
-    spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
-    statuses = statuses_of(spread, WriteFileGroups(context, columns, handles))
-    return writer.complete(running, plan, statuses, keyed)
-
-
-def _lines(slim: pa.Table, plan: MutationPlan) -> tuple[pa.Table, tuple[tuple[WriteHandle, TargetSlice], ...]]:
-    """Where each record goes by the number of its group, and what happens to each group."""
-    lines = plan.lines
-    pairs = lines.group_by(["partition", "file_id"], use_threads=False).aggregate([])
-    groups = list(zip(pairs["partition"].to_pylist(), pairs["file_id"].to_pylist(), strict=True))
-    names = [pc.binary_join_element_wise(one["file_id"], one["partition"], "/") for one in (lines, pairs)]
-    number = pc.index_in(names[0], value_set=names[1].combine_chunks()).cast(pa.int32())
-    handles = tuple((plan.groups.handle(group), plan.groups.target(group)) for group in groups)
-    row = lines.column("row")
-    columns = [slim.column(name).take(row) for name in (RECORD_KEY, PARTITION_PATH)]
-    table = pa.table(
-        [*columns, number, lines["is_new"], lines["is_gone"]],
-        names=[RECORD_KEY, PARTITION_PATH, GROUP, IS_NEW, IS_GONE],
-    )
-    return table.combine_chunks(), handles
+    return commit_changes(frame.sparkSession, path, options, records, storage_options=storage_options)
 
 
 # -- changes by key ---------------------------------------------------------------------------------------------------
@@ -257,7 +130,7 @@ def _merged(
     same = [seen[f"row_{rows_schema.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
     joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
     pairs = MergeHudiPairs(rules, changes_schema, rows_schema)
-    return map_in_arrow(joined, pairs, from_arrow_schema(_nullable(RecordStager(rules.table).schema)))
+    return map_in_arrow(joined, pairs, from_arrow_schema(nullable(RecordStager(rules.table).schema)))
 
 
 @dataclass(frozen=True)
@@ -277,7 +150,7 @@ class ReadHudiChanges:
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Changes."""
-        for rows in gathered_tables(batches, _BATCH_BYTES):
+        for rows in gathered_tables(batches, BATCH_BYTES):
             changes = as_schema(rows, self.incoming)
             read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.clauses.removing(changes)))
             yield from read.cast(self.output).combine_chunks().to_batches()
@@ -302,7 +175,7 @@ class MergeHudiPairs:
         """Records with their keys."""
         staging = RecordStager(self.rules.table)
         count = len(self.change_schema)
-        for pairs in gathered_tables(batches, _BATCH_BYTES):
+        for pairs in gathered_tables(batches, BATCH_BYTES):
             changes = (
                 pa.table(pairs.columns[:count], names=self.change_schema.names)
                 .cast(self.change_schema)
@@ -318,4 +191,4 @@ class MergeHudiPairs:
             removing = pairs.column(count).to_numpy().astype(np.bool_)
             merged = self.rules.records(changes, removing, rows, (places, places))
             staged = staging.read(merged.records, merged.operations, None)
-            yield from pa.table(staged.columns, schema=_nullable(staging.schema)).combine_chunks().to_batches()
+            yield from pa.table(staged.columns, schema=nullable(staging.schema)).combine_chunks().to_batches()

@@ -33,7 +33,7 @@ from hudi_hive.mutation.acid_write import (
     refuse_unregistered,
 )
 from hudi_hive.mutation.core import TransactionState
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, repartition_by_number
 from hudi_hive.spark.mutate.acid_read import metastore_of, rows_of, table_name
 from hudi_hive.spark.mutate.settings import Distribution, MutationFields, MutationSettings
 from hudi_hive.spark.mutate.tasks import (
@@ -48,7 +48,6 @@ from hudi_hive.spark.mutate.tasks import (
     ReadChanges,
     WriteGroups,
     placed_schema,
-    quoted,
 )
 from hudi_hive.spark.write import all_tasks_ended, persisted_frames, task_errors
 from hudi_hive.write.writers import WriteReport

@@ -278,8 +278,3 @@ def refuse_twice(keys: pa.Table, times: pa.ChunkedArray) -> None:
             f"keys come several times in the changes, {twice.slice(0, 1).to_pylist()[0]} for one",
             remedy="give one row per key",
         )
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark takes it, dots and all."""
-    return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""SQL statements over synced tables: parser, ALTER, SHOW PARTITIONS, time travel, refusals."""
+"""SQL statements over Hudi tables: parser, writes, ALTER, SHOW PARTITIONS, time travel, refusals."""
 
 from __future__ import annotations
 

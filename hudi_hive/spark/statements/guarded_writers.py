@@ -24,7 +24,7 @@ Check = Callable[[SparkSession, str, str, str], None]
 """Refuses a call: session, name of the table, what would be done, remedy."""
 
 _NEW_TABLE_REMEDY = (
-    "hudi_hive.spark.write.write_frame(df, path, options) makes a table at a path and syncs it where options ask for it"
+    "hudi_hive.spark.write(df, path, options) makes a table at a path and syncs it where options ask for it"
 )
 
 _GUARDED: tuple[tuple[type, str, str, str, str], ...] = (

@@ -11,7 +11,9 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.partitions import show_partitions
+from hudi_hive.spark.statements.rewrite import rewrite_writes
 from hudi_hive.spark.statements.statements import alter_columns, check_statement, check_syntax
+from hudi_hive.spark.statements.writes import with_arguments
 
 _AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
 
@@ -76,6 +78,7 @@ class HudiParser(JavaProxy):
             raise
         if class_name(plan) not in _QUERIES:
             plan = alter_columns(self._hook, plan)
+            plan = rewrite_writes(self._hook, plan)
             check_statement(self._hook, plan)
             if class_name(plan) == "ShowPartitions":
                 plan = show_partitions(self._hook, plan)
@@ -86,4 +89,7 @@ class HudiParser(JavaProxy):
             return plan
         from hudi_hive.spark.statements.time_travel import rewrite_time_travel
 
+        if class_name(plan) == "ExplainCommand":  # whose statement is no child of it
+            explained = rewrite_time_travel(self._hook, plan.logicalPlan())
+            return with_arguments(self._hook.environment.jvm, plan, {"logicalPlan": explained})
         return rewrite_time_travel(self._hook, plan)

@@ -19,7 +19,7 @@ from hudi_hive.spark.scan import location_of
 from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.table import is_hudi_table
 
-WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write.write_frame(df, path, options)"
+WRITE_REMEDY = "use INSERT INTO a Hudi table, or hudi_hive.spark.write(df, path, options)"
 
 SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
 _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")
@@ -119,7 +119,7 @@ def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
     """
     if class_name(plan) not in COLUMN_CHANGES:
         return plan
-    table = _synced(hook, target_of(plan))
+    table = synced_table(hook, target_of(plan))
     if table is None:
         return plan
     name, location = table
@@ -141,7 +141,7 @@ def check_syntax(hook: SessionHook, text: str) -> None:
     what = " ".join(match["what"].upper().split()[:2])
     table = match["table"]
     parts = ["hudi", table.strip("'")] if table[0] == "'" else [part.strip("`") for part in table.split(".")]
-    found = _synced(hook, parts)
+    found = synced_table(hook, parts)
     if found is not None:
         remedy = _INDEX if "INDEX" in what else "run table services with Hudi; `hudi-hive timeline` shows what ran"
         raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
@@ -172,7 +172,7 @@ def _check_target(hook: SessionHook, node: JavaValue, what: str, remedy: str) ->
 
 
 def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) -> None:
-    table = _synced(hook, parts)
+    table = synced_table(hook, parts)
     if table is None and parts and what in _ROW_CHANGES:
         path = path_of_view(hook.environment.jvm, hook.session, parts)
         table = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
@@ -180,7 +180,7 @@ def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) ->
         raise SparkError(f"{what} on {table[0]}", path=table[1], remedy=remedy)
 
 
-def _synced(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
+def synced_table(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
     """What a name in a statement stands for, and the base path; None when it is no synced table and no path."""
     if len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]:
         return "a Hudi table by path", location_of(parts[-1])
@@ -204,7 +204,7 @@ def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
     """Without a format, the new table has that of the old one."""
     source = node.productElement(1)
     parts = target_of(source) if hasattr(source, "origin") else _identifier(source)
-    table = _synced(hook, parts)
+    table = synced_table(hook, parts)
     provider = str(option(node.provider()) or "").lower()
     if provider in FORMATS or (table is not None and not provider):
         raise SparkError(
@@ -247,7 +247,7 @@ def _check_call(hook: SessionHook, node: JavaValue) -> None:
 
 def _check_drop(hook: SessionHook, node: JavaValue) -> None:
     parts = target_of(node)
-    if _synced(hook, parts) is not None:
+    if synced_table(hook, parts) is not None:
         _refuse_managed("DROP TABLE", managed_tables(hook.environment.jvm, hook.session, parts[:-1], parts[-1]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
 from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
 from hudi_hive.spark.write.services import archive, clean, cluster, compact, init_metadata, restore, rollback
@@ -18,6 +19,7 @@ from hudi_hive.spark.write.tasks import (
 from hudi_hive.spark.write.write_frame import sync_of, write
 
 __all__ = [
+    "BATCH_BYTES",
     "GROUP",
     "IS_GONE",
     "IS_NEW",
@@ -29,10 +31,12 @@ __all__ = [
     "as_schema",
     "clean",
     "cluster",
+    "commit_changes",
     "compact",
     "default_tasks",
     "gathered_tables",
     "init_metadata",
+    "nullable",
     "persisted_frames",
     "restore",
     "rollback",
@@ -41,4 +45,5 @@ __all__ = [
     "sync_of",
     "task_errors",
     "write",
+    "write_changes",
 ]

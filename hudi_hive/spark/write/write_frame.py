@@ -9,7 +9,7 @@ rows, names of file groups and records that move to another partition, never the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -93,6 +93,7 @@ def write(
     mode: str = "append",
     *,
     storage_options: Mapping[str, Any] | None = None,
+    check: Callable[[MetaClient], None] | None = None,
 ) -> WriteReport | None:
     """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
 
@@ -104,6 +105,7 @@ def write(
         mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
             options contradict the table: then another is made in its place; ``error``; ``ignore``.
         storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
+        check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -139,7 +141,7 @@ def write(
         sync = sync_of(session, config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
-        report = SparkWriter(client, config).write(frame)
+        report = SparkWriter(client, config, check).write(frame)
     if sync is None:
         return report
     written = MetaClient.load(base, stored)
@@ -198,11 +200,15 @@ class SparkWriter(Writer[DataFrame]):
     Args:
         client: the table.
         config: the write's configuration.
+        check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
     """
 
-    def __init__(self, client: MetaClient, config: WriteConfig) -> None:
+    def __init__(
+        self, client: MetaClient, config: WriteConfig, check: Callable[[MetaClient], None] | None = None
+    ) -> None:
         lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
         super().__init__(client, config, lock=lock)
+        self._check = check
 
     def _begin(self, rows: DataFrame) -> None:
         self.executor = SparkExecutor(rows.sparkSession.sparkContext)
@@ -227,7 +233,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _append(self, rows: IncomingRows) -> WriteReport:
         """Bulk insert."""
-        with self.transaction(recent=True) as transaction:
+        with self.transaction(precondition=self._check, recent=True) as transaction:
             prepared = in_order(rows.prepared(transaction.instant), self.config)
             statuses = self._new_groups(prepared, rows, transaction)
             self.refuse_nested(transaction.client, pc.unique(statuses.column("partition")).to_pylist())
@@ -236,7 +242,10 @@ class SparkWriter(Writer[DataFrame]):
     def _overwrite(self, rows: DataFrame) -> WriteReport:
         incoming = IncomingRows(rows, self.client, self.config)
         self.refuse_bucket_overwrite(self.client)
-        with self.transaction(REPLACE_COMMIT, recent=True) as transaction, persisted_frames() as persist:
+        with (
+            self.transaction(REPLACE_COMMIT, precondition=self._check, recent=True) as transaction,
+            persisted_frames() as persist,
+        ):
             prepared = incoming.prepared(transaction.instant)
             if incoming.may_delete:
                 prepared = persist(prepared)
@@ -255,7 +264,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _merge(self, rows: IncomingRows) -> WriteReport:
         """Upsert and insert, and bulk inserts that need to know which records are there."""
-        with self.transaction(recent=True) as transaction, persisted_frames() as persist:
+        with self.transaction(precondition=self._check, recent=True) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
@@ -281,7 +290,7 @@ class SparkWriter(Writer[DataFrame]):
     def _delete(self, rows: DataFrame) -> WriteReport:
         # Keys go to the tasks that look for them and to those that write their groups.
         keys = IncomingKeys(rows, self.client, self.config)
-        with self.transaction(recent=True) as transaction, persisted_frames() as persist:
+        with self.transaction(precondition=self._check, recent=True) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, keys.named_files())
             index = open_index(self.config, client)

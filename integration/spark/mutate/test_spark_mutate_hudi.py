@@ -25,9 +25,9 @@ from hudi_hive.errors import (
     UnknownRecordError,
 )
 from hudi_hive.metadata.reader import validate
-from hudi_hive.spark.mutate import hudi as module
 from hudi_hive.spark.mutate import mutate_hudi
 from hudi_hive.spark.write import WriteFileGroups
+from hudi_hive.spark.write import changes as module
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.writers import WriteReport

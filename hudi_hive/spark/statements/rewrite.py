@@ -1,0 +1,106 @@
+"""Replaces statements that write Hudi tables by plans that carry them out, wherever they stand in a parsed plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
+from hudi_hive.spark.catalog import FORMATS, PROVIDER, SessionHook
+from hudi_hive.spark.statements.statements import synced_table, target_of
+from hudi_hive.spark.statements.writes import (
+    WriteTarget,
+    create_as_plan,
+    create_plan,
+    delete_plan,
+    insert_plan,
+    merge_plan,
+    truncate_plan,
+    update_plan,
+    with_arguments,
+)
+
+_WRITES: Final[dict[str, Callable[[WriteTarget, JavaValue], JavaValue]]] = {
+    "InsertIntoStatement": insert_plan,
+    "UpdateTable": update_plan,
+    "DeleteFromTable": delete_plan,
+    "MergeIntoTable": merge_plan,
+    "TruncateTable": truncate_plan,
+}
+_CREATES: Final = {"CreateTable": create_plan, "CreateTableAsSelect": create_as_plan}
+_INSERT_ARGUMENTS: Final = (
+    "table",
+    "partitionSpec",
+    "userSpecifiedCols",
+    "query",
+    "overwrite",
+    "ifPartitionNotExists",
+    "byName",
+)
+_INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child"}
+"""Node -> its argument that is a statement."""
+
+
+def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The plan with each statement that writes a Hudi table as one that Spark carries out with us.
+
+    Args:
+        hook: of the session.
+        plan: as Spark's parser gives it.
+
+    Raises:
+        SparkError: a statement asks for what cannot be done.
+    """
+    kind = class_name(plan)
+    jvm = hook.environment.jvm
+    if kind in _INSIDE:
+        inner = getattr(plan, _INSIDE[kind])()
+        changed = rewrite_writes(hook, inner)
+        return plan if changed is inner else with_arguments(jvm, plan, {_INSIDE[kind]: changed})
+    if kind == "Union" and class_name(next(scala_items(plan.children()))) == "InsertIntoStatement":
+        # An insert into several tables.
+        parts = [rewrite_writes(hook, child) for child in scala_items(plan.children())]
+        return with_arguments(jvm, plan, {"children": jvm.seq(parts)})
+    if kind in _CREATES and str(option(plan.tableSpec().provider()) or "").lower() in FORMATS:
+        return _CREATES[kind](hook, plan)
+    if kind in _WRITES and _is_plain(plan):
+        target = _target(hook, plan)
+        return plan if target is None else _WRITES[kind](target, plan)
+    return plan
+
+
+def _is_plain(node: JavaValue) -> bool:
+    """Whether a statement names its table, and asks for nothing that is not carried out; others are refused by name."""
+    table = node.productElement(0)
+    while class_name(table) == "SubqueryAlias":
+        table = table.child()
+    if class_name(table) not in ("UnresolvedRelation", "UnresolvedTable"):
+        return False
+    if class_name(node) != "InsertIntoStatement":
+        return True
+    arguments = {str(node.productElementName(at)): node.productElement(at) for at in range(node.productArity())}
+    further = {name: value for name, value in arguments.items() if name not in _INSERT_ARGUMENTS}
+    return all(str(value) in ("False", "None") for value in further.values())
+
+
+def _target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
+    """The Hudi table that a statement is about; None for other tables."""
+    parts = target_of(node)
+    table = synced_table(hook, parts)
+    if table is None:
+        return None
+    by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
+    entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    if entry is not None and entry.read_optimized:
+        raise SparkError(
+            f"{'.'.join(parts)} shows base files only and is not written",
+            path=entry.location,
+            remedy="write to the table's other name",
+        )
+    target = WriteTarget(hook, ".".join(parts), table[1], entry)
+    _ = target.client  # before anything of it is read
+    return target
+
+
+__all__ = ["rewrite_writes"]

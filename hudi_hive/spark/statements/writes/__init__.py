@@ -1,0 +1,23 @@
+"""SQL statements that write Hudi tables, as queries whose rows go to a table, and as commands."""
+
+from __future__ import annotations
+
+from hudi_hive.spark.statements.writes.changes import delete_plan, merge_plan, update_plan
+from hudi_hive.spark.statements.writes.commands import command
+from hudi_hive.spark.statements.writes.create import create_as_plan, create_plan, truncate_plan
+from hudi_hive.spark.statements.writes.insert import insert_plan
+from hudi_hive.spark.statements.writes.sink import with_arguments
+from hudi_hive.spark.statements.writes.target import WriteTarget
+
+__all__ = [
+    "WriteTarget",
+    "command",
+    "create_as_plan",
+    "create_plan",
+    "delete_plan",
+    "insert_plan",
+    "merge_plan",
+    "truncate_plan",
+    "update_plan",
+    "with_arguments",
+]

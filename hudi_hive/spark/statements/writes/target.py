@@ -1,0 +1,179 @@
+"""The table that a statement writes: its columns, its state when the statement began, the options of its writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from hudi_hive.errors import SparkError, WriteConflictError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_PREFIX
+from hudi_hive.options import Face, Operation, OptionSet
+from hudi_hive.options.write import OVERWRITE_MODE
+from hudi_hive.plan import Query
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.bridge import metastore_settings, option, quoted, store_options
+from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
+from hudi_hive.spark.scan import scanned, table_snapshot
+from hudi_hive.spark.write import write, write_changes
+from hudi_hive.sync import HiveSyncTool
+from hudi_hive.sync.config import read_options
+from hudi_hive.table import MetaClient
+from hudi_hive.write.coordination import SYNC, followed
+from hudi_hive.write.writers import WriteReport
+
+REFRESH: Final = "the session's cached queries"
+_WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE)
+
+
+@dataclass(frozen=True)
+class WriteTarget:
+    """The table that a statement writes.
+
+    Attributes:
+        hook: of the session.
+        name: as the statement has it, for messages.
+        location: the base path as Hadoop writes it.
+        entry: its entry in the session's catalog; None for a table by path.
+    """
+
+    hook: SessionHook
+    name: str
+    location: str
+    entry: HudiTableEntry | None
+
+    @cached_property
+    def client(self) -> MetaClient:
+        """The table when the statement began: what the statement reads is of this moment or later."""
+        client = MetaClient.load(self.location, store_options(self.hook.session, self.location))
+        _ = client.timeline  # which is read when it is first asked for
+        return client
+
+    @cached_property
+    def columns(self) -> StructType:
+        """The columns without the meta columns, in the catalog's order."""
+        declared = None if self.entry is None else self.entry.declared
+        snapshot = table_snapshot(
+            self.hook.environment, self.hook.session, self.location, Query.of("snapshot"), declared
+        )
+        shown = scanned(snapshot, declared).columns
+        return StructType([StructField(one.name, one.dataType) for one in shown if one.name not in META_FIELDS])
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """Names of the partition columns, as the schema writes them."""
+        names = {name.lower() for name in self.client.config.partition_fields}
+        return [name for name in self.columns.names if name.lower() in names]
+
+    @property
+    def record_keys(self) -> list[str]:
+        """Names of the key columns in lower case; none for a table whose keys the writer makes up."""
+        return [name.lower() for name in self.client.config.record_keys]
+
+    def setting(self, name: str) -> str | None:
+        """A setting of the session; None where it is not set."""
+        text = option(self.hook.session.conf().getOption(name))
+        return None if text is None else str(text)
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """The session's settings that are options of writes, but for those that a statement decides."""
+        session = dict(self.hook.session.conf().getAllAsJava())
+        texts = {str(name): str(text) for name, text in session.items() if str(name).startswith(HOODIE_PREFIX)}
+        decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
+        return {name: text for name, text in texts.items() if name in _WRITE_OPTIONS and name not in decided}
+
+    def column(self, parts: Sequence[str], alias: str) -> str:
+        """The column that a statement assigns.
+
+        Args:
+            parts: its name, perhaps behind the table's.
+            alias: what the statement calls the table.
+
+        Raises:
+            SparkError: there is none, or it is a field of a struct.
+        """
+        rest = list(parts[-1:]) if len(parts) > 1 and parts[-2].lower() == alias.lower() else list(parts)
+        for name in self.columns.names:
+            if [name.lower()] == [part.lower() for part in rest]:
+                return name
+        raise SparkError(
+            f"{'.'.join(parts)} is no column of {self.name} that can be assigned",
+            path=self.location,
+            remedy=f"assign whole columns: {', '.join(self.columns.names)}",
+        )
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def write(self, rows: DataFrame, operation: Operation, *, reads: bool = False) -> None:
+        """Write rows in one commit, then bring the catalog up to date.
+
+        Args:
+            rows: the rows.
+            operation: of the write.
+            reads: the rows were made of the table's own, which must be as they were when the statement began.
+        """
+        options = {**self.settings, HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
+        report = write(rows, self.location, options, "append", check=self._check if reads else None)
+        assert report is not None
+        self._follow(report)
+
+    def change(self, rows: DataFrame, operation_column: str) -> None:
+        """Insert, update and delete records in one commit, then bring the catalog up to date.
+
+        Args:
+            rows: the records.
+            operation_column: says ``insert``, ``update`` or ``delete``.
+        """
+        self._follow(write_changes(rows, self.location, operation_column, self.settings, check=self._check))
+
+    def _check(self, client: MetaClient) -> None:
+        """Refuse to write what was made of rows that others have changed since.
+
+        Raises:
+            WriteConflictError: a commit was completed since the statement began.
+        """
+        before = {instant.requested for instant in self.client.timeline.write_instants()}
+        others = [one for one in client.timeline.write_instants() if one.requested not in before]
+        if others:
+            raise WriteConflictError(
+                f"{self.name} was changed while the statement read it",
+                path=self.location,
+                instant=others[0].requested,
+                remedy="run the statement again",
+            )
+
+    def _session(self) -> SparkSession:
+        context = SparkContext._active_spark_context
+        assert context is not None
+        return SparkSession(context, self.hook.session)
+
+    def _follow(self, report: WriteReport) -> None:
+        """Sync the table to the metastore that its entry is in; what fails is logged, as the commit stands."""
+        if self.entry is None:
+            return
+        refreshed = quoted(*self.entry.declared.name.split("."))
+        report = followed(report, self.location, REFRESH, lambda: self._session().catalog.refreshTable(refreshed))
+        options = metastore_settings(self.hook.session)
+        uris = read_options(options)[0].get("metastore_uris") or ()
+        if not uris:
+            return  # of a session without a metastore server: the table's columns and partitions are read from itself
+
+        def sync() -> None:
+            assert self.entry is not None
+            with HiveMetastore(uris) as metastore:
+                client = self.client.reload()
+                stored = store_options(self.hook.session, self.location)
+                config = sync_config(metastore, self.entry, client, options, stored)
+                HiveSyncTool(config, metastore=metastore, client=client).sync()
+
+        followed(report, self.location, SYNC, sync)
+
+
+__all__ = ["WriteTarget"]

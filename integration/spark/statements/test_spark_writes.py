@@ -1,0 +1,125 @@
+"""Statements that write: the same rows as real Hudi, in one commit each, and a catalog that follows."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import SparkError, WriteConflictError
+from hudi_hive.spark.statements.writes import target
+from integration.long.spark_writes import answers_of, differences, groups, recorded
+from tests.support.running.long import with_long_cases
+
+pytestmark = pytest.mark.jvm
+
+OFTEN = ("copy-on-write with key and ordering", "without keys")
+COLUMNS = "id INT, name STRING, ts BIGINT, dt STRING"
+KEYED = "PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts')"
+
+
+@pytest.fixture
+def session(spark, metastore):
+    """A session whose current database is a new one."""
+    made = spark.newSession()
+    made.sql("CREATE DATABASE IF NOT EXISTS writes")
+    made.sql("USE writes")
+    yield made
+    for row in made.sql("SHOW TABLES").collect():
+        made.sql(f"DROP TABLE writes.{row.tableName}")
+    made.sql("DROP DATABASE writes")
+
+
+@pytest.mark.parametrize("group", with_long_cases(OFTEN, groups()))
+def test_same_answers_as_real_hudi(session, tmp_path, group):
+    assert differences(group, answers_of(session, groups()[group], tmp_path), recorded()[group]) == []
+
+
+def location_of(session, name):
+    rows = session.sql(f"DESCRIBE EXTENDED {name}").collect()
+    return next(row.data_type for row in rows if row.col_name == "Location")
+
+
+def test_each_statement_is_one_commit_and_the_metastore_follows(session, metastore):
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {KEYED}")
+    session.sql("INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y')")
+    session.sql("UPDATE t SET name = 'c' WHERE id = 1")
+    session.sql(
+        "MERGE INTO t USING (SELECT 3 AS id, 'z' AS dt) s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id, dt) VALUES (s.id, s.dt)"
+    )
+    session.sql("DELETE FROM t WHERE id = 2")
+    table = HudiTable.open(location_of(session, "t"))
+    assert len(table.timeline.write_instants()) == 4
+    assert [tuple(part.values) for part in metastore.partitions("writes", "t")] == [("x",), ("y",), ("z",)]
+    shown = sorted((row.id, row.name) for row in session.sql("SELECT id, name FROM t").collect())
+    assert shown == [(1, "c"), (3, None)]
+
+
+def test_a_statement_fails_when_others_commit_what_it_has_read(session, monkeypatch):
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {KEYED}")
+    session.sql("INSERT INTO t VALUES (1, 'a', 1, 'x')")
+    statement = session.newSession()
+    write = target.write
+
+    def write_later(*args, **kwargs):
+        monkeypatch.setattr(target, "write", write)
+        session.sql("INSERT INTO writes.t VALUES (1, 'other', 2, 'x')")
+        return write(*args, **kwargs)
+
+    monkeypatch.setattr(target, "write", write_later)
+    with pytest.raises(WriteConflictError, match="run the statement again"):
+        statement.sql("UPDATE writes.t SET name = concat(name, '!') WHERE id = 1")
+    assert [row.name for row in session.sql("SELECT name FROM t").collect()] == ["other"]
+    assert len(HudiTable.open(location_of(session, "t")).timeline.write_instants()) == 2
+
+
+def test_a_merge_of_two_rows_into_one_is_an_error(session):
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {KEYED}")
+    session.sql("INSERT INTO t VALUES (1, 'a', 1, 'x')")
+    with pytest.raises(Exception, match="several rows of the source"):
+        session.sql(
+            "MERGE INTO t USING (SELECT 1 AS id, 'b' AS name UNION ALL SELECT 1, 'c') s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET name = s.name"
+        )
+    with pytest.raises(Exception, match="changes id"):
+        session.sql("MERGE INTO t USING (SELECT 1 AS k) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET id = s.k + 1")
+    assert [row.name for row in session.sql("SELECT name FROM t").collect()] == ["a"]
+
+
+def test_explain_shows_what_is_read_and_written(session):
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {KEYED}")
+    ((plan,),) = session.sql("EXPLAIN EXTENDED UPDATE t SET name = 'x' WHERE dt = 'y'").collect()
+    assert "UPDATE t" in plan and "dt" in plan
+    assert session.sql("SELECT * FROM t").count() == 0
+
+
+def test_tables_that_show_base_files_only_are_not_written(spark, synced):
+    name = synced("v8_mor_part_rli") + "_ro"
+    with pytest.raises(SparkError, match="base files only"):
+        spark.sql(f"DELETE FROM {name}")
+
+
+def test_a_create_that_fails_leaves_nothing(session, tmp_path):
+    for text in (
+        "CREATE TABLE bad (id INT) USING hudi TBLPROPERTIES (primaryKey = 'nope')",
+        "CREATE TABLE bad (id INT) USING hudi TBLPROPERTIES (hoodie.mistyped.option = '1')",
+        "CREATE TABLE bad USING hudi AS SELECT 1 AS id, raise_error('no') AS v",
+    ):
+        with pytest.raises(Exception):  # noqa: B017
+            session.sql(text)
+        assert [row.tableName for row in session.sql("SHOW TABLES").collect()] == []
+
+
+def test_paths_parameters_and_names_that_are_expressions(session, tmp_path):
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {KEYED} LOCATION '{tmp_path}/t'")
+    by_path = f"hudi.`{tmp_path}/t`"
+    session.sql(f"INSERT INTO {by_path} VALUES (:id, :name, 1, 'x')", {"id": 1, "name": "a"})
+    session.sql(
+        "FROM VALUES (2, 'b', 1L, 'y') AS v (id, name, ts, dt) "
+        "INSERT INTO t SELECT * INSERT INTO t SELECT 3, name, ts, dt"
+    )
+    session.sql("EXECUTE IMMEDIATE 'UPDATE t SET name = upper(name) WHERE id > ?' USING 1")
+    session.sql("DELETE FROM IDENTIFIER('writes.t') WHERE id = 2")
+    ((plan,),) = session.sql(f"EXPLAIN DELETE FROM {by_path} WHERE id = 3").collect()
+    assert "DELETE hudi" in plan
+    assert sorted((row.id, row.name) for row in session.table("t").collect()) == [(1, "a"), (3, "B")]
