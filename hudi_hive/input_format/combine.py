@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -57,8 +57,9 @@ class HoodieCombineHiveInputFormat:
 
     Plain splits are grouped as Hadoop's ``CombineFileInputFormat`` does, by node, then by rack, then whatever is left,
     up to ``mapreduce.input.fileinputformat.split.maxsize`` bytes (without it ``….split.minsize``; without both all
-    files of a node). Realtime splits are never cut or sorted by node: each group ends with the split that reaches that
-    size. No group has splits of two tables, or of a table and plain files.
+    files of a node). Realtime splits are never cut or sorted by node: each group has as many of them as that number
+    says, as in Hudi's class; without one all are in one group. No group has splits of two tables, or of a table and
+    plain files.
 
     Args:
         conf: as for :class:`HoodieParquetInputFormat`.
@@ -109,7 +110,7 @@ class HoodieCombineHiveInputFormat:
     def _realtime(self) -> Iterator[CombinedSplit]:
         most = self._size(jobs.SPLIT_MAX_SIZE, default=self._size(jobs.SPLIT_MIN_SIZE))
         for splits in _by_table(self.input_format.get_splits()):
-            for group in group_by_size(splits, [split.length for split in splits], most):
+            for group in groups_of(splits, most):
                 yield CombinedSplit(tuple(group), ())
 
     def _by_location(self) -> Iterator[CombinedSplit]:
@@ -135,17 +136,14 @@ class HoodieCombineHiveInputFormat:
         return int(self.conf.value(option)) if is_in_job(self.conf, option) else default
 
 
-def group_by_size(items: Iterable[T], lengths: Iterable[int], most: int) -> Iterator[list[T]]:
-    """Items in their order, in groups that end with the one by which they reach ``most`` bytes."""
-    group: list[T] = []
-    total = 0
-    for item, length in zip(items, lengths, strict=True):
-        group.append(item)
-        total += length
-        if total >= most:
-            yield group
-            group, total = [], 0
-    if group:
+def groups_of(items: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Items in their order, in groups of ``most``; all in one group where that is not positive.
+
+    Hudi's class counts splits up to the number that the option gives in bytes, and does without any such number what
+    would lose all splits but the last.
+    """
+    left = iter(items)
+    while group := list(islice(left, most if most > 0 else None)):
         yield group
 
 

@@ -25,6 +25,7 @@ from tests.input_format.shared.input_format_answers import (
     differs_for_a_reason,
     files_of,
     grouped_by_ours,
+    grouping_limit,
 )
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tools.real_hudi import class_path
@@ -127,7 +128,7 @@ def combine_case(source: random.Random) -> list[Any]:
 
 def realtime_case(source: random.Random) -> list[str]:
     """Greatest and least size, and the lengths of splits."""
-    sizes = [source.choice(("-", "0", "100", "500")) for _ in range(2)]
+    sizes = [source.choice(("-", "0", "1", "3", "100")) for _ in range(2)]
     return [*sizes, *(str(source.choice((0, 10, 99, 100, 101, 400))) for _ in range(source.randint(1, 15)))]
 
 
@@ -177,7 +178,8 @@ def _compared(answers: dict[str, Any]) -> int:
     for case, theirs in answers["combine"]:
         wrong += _differs(case, combined_by_ours(case), theirs)
     for case, theirs in answers["realtime"]:
-        wrong += _differs(case, grouped_by_ours(case), theirs)
+        if grouping_limit(case) > 0:  # else Hudi's class loses all splits but the last
+            wrong += _differs(case, grouped_by_ours(case), theirs)
     print({kind: len(cases) for kind, cases in answers.items()}, f"{wrong} differ")
     return wrong
 

@@ -8,7 +8,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format import BlockLocation, HoodieCombineHiveInputFormat, JobConf
 from hudi_hive.input_format.combining import hash_order
-from tests.input_format.shared.input_format_answers import answers, combined_by_ours
+from tests.input_format.shared.input_format_answers import answers, combined_by_ours, grouped_by_ours, grouping_limit
 from tests.support.fixture_tables import unzip_fixture
 
 MAX = "mapreduce.input.fileinputformat.split.maxsize"
@@ -21,6 +21,12 @@ def test_groups_blocks_as_hudis_class():
     assert sum(theirs is None for _, theirs in cases) < len(cases) / 3
 
 
+def test_groups_realtime_splits_as_hudis_class():
+    cases = [(case, theirs) for case, theirs in answers()["realtime"] if grouping_limit(case) > 0]
+    assert len(cases) >= 40
+    assert [grouped_by_ours(case) for case, _ in cases] == [theirs for _, theirs in cases]
+
+
 @pytest.mark.parametrize(("name", "realtime"), [("v8_cow_archived", False), ("v9_mor_part_rli", True)])
 @pytest.mark.parametrize("most", [None, "300k", "1g"])
 def test_reads_each_row_once(name, realtime, most):
@@ -31,7 +37,7 @@ def test_reads_each_row_once(name, realtime, most):
     expected = HudiTable.open(path).scan().to_arrow()
     keys = "_hoodie_record_key"
     assert sorted(rows.column(keys).to_pylist()) == sorted(expected.column(keys).to_pylist())
-    if most == "1g" or (most is None and not realtime):
+    if most != "300k":
         assert len(job.get_splits()) == 1
 
 
