@@ -19,7 +19,6 @@ from pyspark import SparkContext
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import JavaValue
 from hudi_hive.spark.write import SparkExecutor
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import DirectoryLister, SpreadListing
@@ -111,22 +110,23 @@ class ListingCache:
         return client
 
 
-def spread_listing(session: JavaValue, query: Query) -> SpreadListing:
-    """How folders are listed by the executors of a session, where a table has to be listed.
+def spread_listing(query: Query) -> SpreadListing:
+    """How folders are listed by the executors of the active session, where a table has to be listed.
 
     Folders of a level up to ``spark.sql.sources.parallelPartitionDiscovery.threshold``, as of Spark's own tables, are
     listed by the driver; more of them by ``hoodie.file.listing.parallelism`` tasks at most, or without that by some for
-    each core.
+    each core. The session is not an argument, as listings outlive the statements of a session.
 
     Args:
-        session: the JVM's session.
         query: the question, with its options.
     """
-    threshold = int(session.sessionState().conf().parallelPartitionDiscoveryThreshold())
+    context = SparkContext._active_spark_context
+    assert context is not None and context._jvm is not None
+    settings = context._jvm.org.apache.spark.sql.internal.SQLConf.get()
     tasks = query.options.listing_parallelism
     if tasks is None:
-        tasks = min(_LISTING_TASKS, int(session.sparkContext().defaultParallelism()) * _TASKS_PER_CORE)
-    return SpreadListing(_run_on_executors, tasks, threshold, 0)
+        tasks = min(_LISTING_TASKS, context.defaultParallelism * _TASKS_PER_CORE)
+    return SpreadListing(_run_on_executors, tasks, int(settings.parallelPartitionDiscoveryThreshold()), 0)
 
 
 def _run_on_executors(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:

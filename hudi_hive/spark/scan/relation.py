@@ -133,7 +133,7 @@ def table_snapshot(
     """The table as it is now; arguments as for :func:`relation_plan`."""
     fields = None if declared is None else declared.partition_columns
     stored = environment.store_options(session, location)
-    return TableSnapshot(location, query, stored, fields, lambda: spread_listing(session, query))
+    return TableSnapshot(location, query, stored, fields, lambda: spread_listing(query))
 
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:

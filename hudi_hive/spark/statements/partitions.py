@@ -48,7 +48,7 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
     if names:
         stored = hook.environment.store_options(hook.session, entry.location)
         query = Query.of("snapshot")
-        snapshot = TableSnapshot(entry.location, query, stored, names, lambda: spread_listing(hook.session, query))
+        snapshot = TableSnapshot(entry.location, query, stored, names, lambda: spread_listing(query))
         shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, specification)
     jvm = hook.environment.jvm
     texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))
