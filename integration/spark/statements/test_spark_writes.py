@@ -103,6 +103,7 @@ def test_a_create_that_fails_leaves_nothing(session, tmp_path):
     for text in (
         "CREATE TABLE bad (id INT) USING hudi TBLPROPERTIES (primaryKey = 'nope')",
         "CREATE TABLE bad (id INT) USING hudi TBLPROPERTIES (hoodie.mistyped.option = '1')",
+        "CREATE TABLE bad (id INT, v INT DEFAULT 5) USING hudi",
         "CREATE TABLE bad USING hudi AS SELECT 1 AS id, raise_error('no') AS v",
     ):
         with pytest.raises(Exception):  # noqa: B017

@@ -135,7 +135,10 @@ class _Merge:
 
     def _counted(self, rows: JavaValue) -> JavaValue:
         """Rows, with an error where two rows of the source are about to change one of the table."""
-        place = ", ".join(quoted(self._alias, name) for name in (*_PLACE, COMMIT_SEQNO_COLUMN))
+        target = self.target
+        keys = [name for name in target.columns.names if name.lower() in target.record_keys]
+        names = (*_PLACE, COMMIT_SEQNO_COLUMN) if target.shows_meta_columns else (*keys, *target.partition_columns)
+        place = ", ".join(quoted(self._alias, name) for name in names)
         message = "MERGE INTO: several rows of the source change one row of the table"
         check = (
             f"CASE WHEN {_IN_TARGET} AND {_IN_SOURCE} AND count(1) OVER (PARTITION BY {place}) > 1 "
@@ -182,7 +185,8 @@ class _Merge:
             own = nodes.column(self._alias, name)
             stays = nodes.expression(f"{quoted(self._alias, name)} <=> 1")
             stays = with_arguments(nodes.jvm, stays, {"right": values[name]})
-            message = f"MERGE INTO changes {name}, which its records keys or partition paths are made of"
+            shown = name.replace("\\", "").replace("'", "")
+            message = f"MERGE INTO changes {shown}, which its records keys or partition paths are made of"
             checked[name] = nodes.case(
                 [(stays, own), (nodes.expression("true"), nodes.expression(f"raise_error('{message}')"))]
             )
@@ -235,16 +239,15 @@ def _written(
 
     def write(frame: DataFrame) -> None:
         if made > {DELETE}:
-            target.change(frame.drop(*_PLACE), OPERATION)
-        elif target.record_keys:
-            target.write(frame.drop(OPERATION, *_PLACE), _OPERATIONS[made == {DELETE}], reads=True)
+            target.change(frame, OPERATION)
         else:
             target.write(frame.drop(OPERATION), _OPERATIONS[made == {DELETE}], reads=True)
 
-    place = [nodes.column(*([alias] if alias else []), name) for name in _PLACE]
+    of_place = () if target.record_keys else _PLACE
+    place = [nodes.column(*([alias] if alias else []), name) for name in of_place]
     query = nodes.project([*columns, nodes.alias(operation, OPERATION), *place], rows)
     kinds = [StructField(one.name, one.dataType) for one in target.columns]
-    kinds += [StructField(name, StringType()) for name in (OPERATION, *_PLACE)]
+    kinds += [StructField(name, StringType()) for name in (OPERATION, *of_place)]
     relation = sink(target.hook, f"{what} {target.name}", write, StructType(kinds))
     return insert_into(nodes.jvm, relation, query)
 

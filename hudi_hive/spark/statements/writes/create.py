@@ -278,6 +278,7 @@ def create_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
     """``CREATE TABLE``: a command; over a folder that is a Hudi table already, only the entry is made."""
     table = NewTable.of(hook, node)
     columns = StructType.fromJson(json.loads(node.tableSchema().json()))
+    _refuse_made_values(table, columns)
 
     def run() -> None:
         if not table.check_new():
@@ -349,6 +350,21 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
         )
     names = [name for name in own.names if name.lower() in {one.lower() for one in client.config.partition_fields}]
     table.register(replace(table, partition_columns=tuple(names)).ordered(own), names)
+
+
+def _refuse_made_values(table: NewTable, columns: StructType) -> None:
+    """Refuse columns whose values Spark would make: rows of a Hudi table have those that writers give them.
+
+    Raises:
+        SparkError: DEFAULT, GENERATED ALWAYS or IDENTITY.
+    """
+    for column in columns:
+        made = [key for key in column.metadata if "DEFAULT" in key or "GENERATION" in key or "identity" in key]
+        if made:
+            raise SparkError(
+                f"CREATE TABLE {table.label}: column {column.name!r} has a default or generated value",
+                remedy="leave DEFAULT and GENERATED out; give the values in the statements that write",
+            )
 
 
 def _partition_column(transform: JavaValue) -> str:

@@ -56,14 +56,22 @@ class WriteTarget:
         return client
 
     @cached_property
+    def _shown(self) -> StructType:
+        declared = None if self.entry is None else self.entry.declared
+        environment, session = self.hook.environment, self.hook.session
+        snapshot = table_snapshot(environment, session, self.location, Query.of("snapshot"), declared)
+        return scanned(snapshot, declared).columns
+
+    @cached_property
     def columns(self) -> StructType:
         """The columns without the meta columns, in the catalog's order."""
-        declared = None if self.entry is None else self.entry.declared
-        snapshot = table_snapshot(
-            self.hook.environment, self.hook.session, self.location, Query.of("snapshot"), declared
-        )
-        shown = scanned(snapshot, declared).columns
-        return StructType([StructField(one.name, one.dataType) for one in shown if one.name not in META_FIELDS])
+        own = [one for one in self._shown if one.name not in META_FIELDS]
+        return StructType([StructField(one.name, one.dataType) for one in own])
+
+    @property
+    def shows_meta_columns(self) -> bool:
+        """Whether queries have the meta columns: a sync may leave them out of the catalog."""
+        return set(META_FIELDS) <= set(self._shown.names)
 
     @property
     def partition_columns(self) -> list[str]:
