@@ -160,8 +160,9 @@ def test_the_long_name_of_the_format(spark, tmp_path):
     assert_same(spark.read.format("org.apache.hudi").load(str(path)), path)
     with pytest.raises(InvalidOptionError, match="a new table needs a name"):
         spark.range(1).write.format("org.apache.hudi").save(str(tmp_path / "new"))
-    with pytest.raises(SparkError, match="CREATE TABLE made USING hudi"):
-        spark.sql(f"CREATE TABLE made USING org.apache.hudi LOCATION '{path}'")
+    spark.sql(f"CREATE TABLE made USING org.apache.hudi LOCATION '{path}'")
+    assert spark.table("made").count() == HudiTable.open(path).scan().count()
+    spark.sql("DROP TABLE made")
     assert not (tmp_path / "new").exists()
 
 

@@ -145,11 +145,17 @@ class NewTable:
         return store_options(self.hook.session, self.base)
 
     def options(self) -> dict[str, str]:
-        """Write options: the session's, then the statement's."""
+        """Write options of the new table: Hudi's defaults for statements, the session's, then the statement's."""
         session = dict(self.hook.session.conf().getAllAsJava())
         texts = {str(name): str(text) for name, text in session.items() if str(name).startswith(HOODIE_PREFIX)}
         texts = {name: text for name, text in texts.items() if name in _WRITE_OPTIONS}
-        texts[HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING] = "true"
+        texts = {HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING: "true", **texts, **self.stated}
+        return {**texts, HOODIE_TABLE_NAME: self.name, HOODIE_DATABASE_NAME: self.database}
+
+    @cached_property
+    def stated(self) -> dict[str, str]:
+        """Write options that the statement itself gives."""
+        texts = {}
         for name, text in self.properties.items():
             known = SHORT_NAMES.get(name.lower())
             if known is not None:
@@ -158,7 +164,7 @@ class NewTable:
                 texts[name] = text
         if self.partition_columns:
             texts[table_options.PARTITION_FIELDS.name] = ",".join(self.partition_columns)
-        return {**texts, HOODIE_TABLE_NAME: self.name, HOODIE_DATABASE_NAME: self.database}
+        return texts
 
     # -- making it ---------------------------------------------------------------------------------------------------
 
@@ -339,7 +345,7 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
     from hudi_hive.spark.scan import table_snapshot
 
     client = MetaClient.load(table.base, table.stored)
-    WriteConfig.of(table.options() | {HOODIE_TABLE_NAME: client.config.name}, client.config)
+    WriteConfig.of(table.stated, client.config)
     shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
     own = StructType([one for one in shown if one.name not in META_FIELDS])
     if columns.fields and {one.name.lower() for one in columns} != {one.name.lower() for one in own}:
