@@ -189,7 +189,9 @@ def test_a_writer_that_was_excluded_says_so(s3: S3Server, path: str) -> None:
 
 def test_a_single_writer_does_not_complete_over_the_lock_of_another(s3: S3Server, path: str) -> None:
     """A deletion that came late took its lock file away, and another one has the lock now; no mode was configured."""
-    writer = LocalWriter(HudiTable.open(path, s3.options()).client, NO_METADATA)
+    # It takes its write back under the lock, too, and should not wait for long.
+    brief = {"hoodie.write.lock.wait_time_ms": "10", "hoodie.write.lock.client.num_retries": "0"}
+    writer = LocalWriter(HudiTable.open(path, s3.options()).client, NO_METADATA | brief)
     schema = json.dumps(writer.client.avro_schema())
     other = StoreLock(Storage(path.replace("s3://", "s3a://"), s3.options()))
     with pytest.raises(LockLostError), writer.transaction() as transaction:
