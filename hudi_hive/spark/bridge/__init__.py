@@ -25,6 +25,7 @@ from hudi_hive.spark.bridge.metastores import metastore_settings
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
+from hudi_hive.spark.bridge.sessions import python_session, session_settings
 from hudi_hive.spark.bridge.shipping import map_in_arrow, ship
 from hudi_hive.spark.bridge.store_options import (
     reader_settings,
@@ -58,11 +59,13 @@ __all__ = [
     "option",
     "packed",
     "packed_files",
+    "python_session",
     "quoted",
     "reader_settings",
     "relations",
     "repartition_by_number",
     "scala_items",
+    "session_settings",
     "set_session_options",
     "ship",
     "store_options",

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_hive.metadata import MetadataTable
@@ -19,7 +18,7 @@ from hudi_hive.metadata.reader import data_table_path, row_partitions, row_schem
 from hudi_hive.plan import Query, ScanPlan
 from hudi_hive.read.remote import MetadataRows, PlanRows
 from hudi_hive.read.scan import check_records_query
-from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, map_in_arrow, watch
+from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, map_in_arrow, python_session, watch
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.table import MetaClient
 
@@ -87,9 +86,7 @@ def _made(session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns
     numbers = session.range(0, count, 1, tasks).queryExecution()
     # As rows of an RDD: of a range Spark knows the size, and would take the few bytes of a number for those of a slice.
     requests = session.internalCreateDataFrame(numbers.toRdd(), numbers.analyzed().schema(), False)
-    context = SparkContext._active_spark_context
-    assert context is not None
-    frame = DataFrame(requests, SparkSession(context, session))
+    frame = DataFrame(requests, python_session(session))
     return map_in_arrow(frame, rows, columns)._jdf.queryExecution().analyzed()
 
 

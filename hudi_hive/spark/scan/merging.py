@@ -18,15 +18,24 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.remote import SliceRows
-from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, map_in_arrow, relations, scala_items, to_java
+from hudi_hive.spark.bridge import (
+    JavaValue,
+    Jvm,
+    RowBuilder,
+    class_name,
+    map_in_arrow,
+    python_session,
+    relations,
+    scala_items,
+    to_java,
+)
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
@@ -197,9 +206,7 @@ class MergeFileIndex(HudiFileIndex):
             schema=arrow_schema(columns),
             constants=tuple(field.name for field in partition_fields),
         )
-        context = SparkContext._active_spark_context
-        assert context is not None
-        python = DataFrame(frame, SparkSession(context, self.session))
+        python = DataFrame(frame, python_session(self.session))
         return map_in_arrow(python, rows, columns)._jdf.queryExecution().analyzed()
 
     def _requests(self, plan: ScanPlan, partition_fields: list[StructField], tasks: int) -> JavaValue:

@@ -14,16 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, to_java
+from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, python_session, to_java
 from hudi_hive.spark.catalog import path_question
 from hudi_hive.spark.scan import (
     Declared,
@@ -158,9 +157,7 @@ def _write(
     path = parameters.pop("path", None)
     if path is None:
         raise SparkError("writing a Hudi table needs a path", remedy="give save() the base path of the table")
-    context = SparkContext._active_spark_context
-    assert context is not None
-    frame = DataFrame(rows, SparkSession(context, session))
+    frame = DataFrame(rows, python_session(session))
     options = {name: value for name, value in parameters.items() if name.startswith((HOODIE_PREFIX, "hive."))}
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:

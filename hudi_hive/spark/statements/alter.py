@@ -34,6 +34,7 @@ from hudi_hive.spark.bridge import (
     metastore_settings,
     option,
     scala_items,
+    session_settings,
     to_java,
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
@@ -139,7 +140,7 @@ class _Runner(JavaProxy):
 
 
 def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
-    settings = {str(key): str(value) for key, value in dict(hook.session.conf().getAllAsJava()).items()}
+    settings = session_settings(hook.session)
     stored = hook.environment.store_options(hook.session, target.location)
     client = MetaClient.load(target.location, stored)
     options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}

@@ -7,8 +7,8 @@ from typing import Final
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
-from hudi_hive.spark.catalog import FORMATS, PROVIDER, SessionHook
-from hudi_hive.spark.statements.statements import synced_table, target_of
+from hudi_hive.spark.catalog import FORMATS, SessionHook
+from hudi_hive.spark.statements.statements import entry_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
     create_as_plan,
@@ -90,8 +90,7 @@ def _target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
     table = synced_table(hook, parts)
     if table is None:
         return None
-    by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
-    entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    entry = entry_of(hook, parts)
     if entry is not None and entry.read_optimized:
         raise SparkError(
             f"{'.'.join(parts)} shows base files only and is not written",

@@ -14,7 +14,7 @@ from py4j.java_gateway import JavaObject
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
-from hudi_hive.spark.catalog import FORMATS, PROVIDER, SessionHook, managed_tables, path_of_view
+from hudi_hive.spark.catalog import FORMATS, PROVIDER, HudiTableEntry, SessionHook, managed_tables, path_of_view
 from hudi_hive.spark.scan import location_of
 from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.table import is_hudi_table
@@ -124,8 +124,7 @@ def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
         return plan
     name, location = table
     parts = target_of(plan)
-    by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
-    entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    entry = entry_of(hook, parts)
     return alter_plan(hook, Target(name, location, entry), changes_of(plan, location))
 
 
@@ -180,9 +179,18 @@ def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) ->
         raise SparkError(f"{what} on {table[0]}", path=table[1], remedy=remedy)
 
 
+def entry_of(hook: SessionHook, parts: list[str]) -> HudiTableEntry | None:
+    """The catalog's entry of a table that a statement names; None for a table by path."""
+    return None if _is_path(parts) else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+
+
+def _is_path(parts: list[str]) -> bool:
+    return len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
+
+
 def synced_table(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
     """What a name in a statement stands for, and the base path; None when it is no synced table and no path."""
-    if len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]:
+    if _is_path(parts):
         return "a Hudi table by path", location_of(parts[-1])
     if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
         return None

@@ -135,6 +135,8 @@ class _Merge:
 
     def _counted(self, rows: JavaValue) -> JavaValue:
         """Rows, with an error where two rows of the source are about to change one of the table."""
+        if not self._node.matchedActions().nonEmpty():
+            return rows
         target = self.target
         keys = [name for name in target.columns.names if name.lower() in target.record_keys]
         names = (*_PLACE, COMMIT_SEQNO_COLUMN) if target.shows_meta_columns else (*keys, *target.partition_columns)
@@ -144,8 +146,6 @@ class _Merge:
             f"CASE WHEN {_IN_TARGET} AND {_IN_SOURCE} AND count(1) OVER (PARTITION BY {place}) > 1 "
             f"THEN raise_error('{message}') END AS {_TIMES}"
         )
-        if not self._node.matchedActions().nonEmpty():
-            return rows
         counted = self.nodes.project([self.nodes.expression("*"), self.nodes.expression(check)], rows)
         return self.nodes.where(self.nodes.expression(f"{_TIMES} IS NULL"), counted)
 
@@ -179,9 +179,8 @@ class _Merge:
     def _fixed(self, values: Mapping[str, JavaValue]) -> dict[str, JavaValue]:
         """The assigned key and partition columns, with an error where one would get another value."""
         nodes, target = self.nodes, self.target
-        fixed = {*target.record_keys, *(name.lower() for name in target.partition_columns)}
         checked = {}
-        for name in (name for name in values if name.lower() in fixed):
+        for name in (name for name in values if name.lower() in target.fixed_columns):
             own = nodes.column(self._alias, name)
             stays = nodes.expression(f"{quoted(self._alias, name)} <=> 1")
             stays = with_arguments(nodes.jvm, stays, {"right": values[name]})
@@ -202,13 +201,12 @@ def _assigned(target: WriteTarget, assignments: JavaValue, alias: str, what: str
     Raises:
         SparkError: a column that is none, comes twice, or must stay as it is.
     """
-    fixed = {name.lower() for name in target.partition_columns} | set(target.record_keys)
     values: dict[str, JavaValue] = {}
     for assignment in scala_items(assignments):
         name = target.column([str(part) for part in scala_items(assignment.key().nameParts())], alias)
         if name in values:
             raise SparkError(f"{what} of {target.name} assigns {name} twice", path=target.location)
-        if what == "UPDATE" and name.lower() in fixed:
+        if what == "UPDATE" and name.lower() in target.fixed_columns:
             raise SparkError(
                 f"UPDATE of {target.name} assigns {name}, which its records' keys or partition paths are made of",
                 path=target.location,

@@ -28,15 +28,24 @@ from hudi_hive.names import (
     HOODIE_PREFIX,
     HOODIE_TABLE_NAME,
 )
-from hudi_hive.options import Face, Operation, OptionSet
+from hudi_hive.options import Operation
 from hudi_hive.options import table as table_options
+from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS, arrow_to_avro
-from hudi_hive.spark.bridge import JavaValue, metastore_settings, option, scala_items, store_options, to_arrow_schema
+from hudi_hive.spark.bridge import (
+    JavaValue,
+    metastore_settings,
+    option,
+    python_session,
+    scala_items,
+    store_options,
+    to_arrow_schema,
+)
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
-from hudi_hive.spark.scan import location_of
+from hudi_hive.spark.scan import location_of, table_snapshot
 from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.sink import insert_into, java_schema, sink
-from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.statements.writes.target import WriteTarget, write_settings
 from hudi_hive.spark.write import write
 from hudi_hive.storage import Storage
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
@@ -59,7 +68,6 @@ SHORT_NAMES: Final[Mapping[str, str]] = {
 """Names of Hudi's SQL for table properties, in lower case."""
 
 _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
-_WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE)
 
 
 @dataclass(frozen=True)
@@ -146,9 +154,7 @@ class NewTable:
 
     def options(self) -> dict[str, str]:
         """Write options of the new table: Hudi's defaults for statements, the session's, then the statement's."""
-        session = dict(self.hook.session.conf().getAllAsJava())
-        texts = {str(name): str(text) for name, text in session.items() if str(name).startswith(HOODIE_PREFIX)}
-        texts = {name: text for name, text in texts.items() if name in _WRITE_OPTIONS}
+        texts = write_settings(self.hook.session)
         texts = {HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING: "true", **texts, **self.stated}
         return {**texts, HOODIE_TABLE_NAME: self.name, HOODIE_DATABASE_NAME: self.database}
 
@@ -328,12 +334,7 @@ def truncate_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     hook = target.hook
 
     def run() -> None:
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
-
-        context = SparkContext._active_spark_context
-        assert context is not None
-        nothing = SparkSession(context, hook.session).createDataFrame([], target.columns)
+        nothing = python_session(hook.session).createDataFrame([], target.columns)
         target.write(nothing, Operation.INSERT_OVERWRITE_TABLE)
 
     return command(hook.environment.jvm, f"TRUNCATE TABLE {target.name}", run)
@@ -341,9 +342,6 @@ def truncate_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
 def _register_existing(table: NewTable, columns: StructType) -> None:
     """The entry of a table that is in its folder already."""
-    from hudi_hive.plan import Query
-    from hudi_hive.spark.scan import table_snapshot
-
     client = MetaClient.load(table.base, table.stored)
     WriteConfig.of(table.stated, client.config)
     shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from hudi_hive.spark.bridge import Function1, JavaValue, Jvm
+from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, python_session
 from hudi_hive.spark.catalog import SessionHook
 
 Action = Callable[[DataFrame], None]
@@ -37,9 +36,7 @@ def sink(
     jvm = hook.environment.jvm
 
     def write(rows: JavaValue) -> None:
-        context = SparkContext._active_spark_context
-        assert context is not None
-        action(DataFrame(rows, SparkSession(context, hook.session)))
+        action(DataFrame(rows, python_session(hook.session)))
 
     schema = java_schema(jvm, columns)
     names = jvm.strings(partition_columns)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from hudi_hive.errors import SparkError, WriteConflictError
@@ -18,7 +17,15 @@ from hudi_hive.options import Face, Operation, OptionSet
 from hudi_hive.options.write import OVERWRITE_MODE
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import metastore_settings, option, quoted, store_options
+from hudi_hive.spark.bridge import (
+    JavaValue,
+    metastore_settings,
+    option,
+    python_session,
+    quoted,
+    session_settings,
+    store_options,
+)
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
 from hudi_hive.spark.write import write, write_changes
@@ -30,6 +37,12 @@ from hudi_hive.write.writers import WriteReport
 
 REFRESH: Final = "the session's cached queries"
 _WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE)
+
+
+def write_settings(session: JavaValue) -> dict[str, str]:
+    """The settings of a session that are options of writes."""
+    texts = session_settings(session).items()
+    return {name: text for name, text in texts if name.startswith(HOODIE_PREFIX) and name in _WRITE_OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,11 @@ class WriteTarget:
         """Names of the key columns in lower case; none for a table whose keys the writer makes up."""
         return [name.lower() for name in self.client.config.record_keys]
 
+    @cached_property
+    def fixed_columns(self) -> frozenset[str]:
+        """Names in lower case of the columns that keys and partition paths are made of: rows keep their values."""
+        return frozenset((*self.record_keys, *(name.lower() for name in self.partition_columns)))
+
     def setting(self, name: str) -> str | None:
         """A setting of the session; None where it is not set."""
         text = option(self.hook.session.conf().getOption(name))
@@ -92,10 +110,8 @@ class WriteTarget:
     @cached_property
     def settings(self) -> dict[str, str]:
         """The session's settings that are options of writes, but for those that a statement decides."""
-        session = dict(self.hook.session.conf().getAllAsJava())
-        texts = {str(name): str(text) for name, text in session.items() if str(name).startswith(HOODIE_PREFIX)}
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
-        return {name: text for name, text in texts.items() if name in _WRITE_OPTIONS and name not in decided}
+        return {name: text for name, text in write_settings(self.hook.session).items() if name not in decided}
 
     def column(self, parts: Sequence[str], alias: str) -> str:
         """The column that a statement assigns.
@@ -157,17 +173,14 @@ class WriteTarget:
                 remedy="run the statement again",
             )
 
-    def _session(self) -> SparkSession:
-        context = SparkContext._active_spark_context
-        assert context is not None
-        return SparkSession(context, self.hook.session)
-
     def _follow(self, report: WriteReport) -> None:
         """Sync the table to the metastore that its entry is in; what fails is logged, as the commit stands."""
         if self.entry is None:
             return
         refreshed = quoted(*self.entry.declared.name.split("."))
-        report = followed(report, self.location, REFRESH, lambda: self._session().catalog.refreshTable(refreshed))
+        report = followed(
+            report, self.location, REFRESH, lambda: python_session(self.hook.session).catalog.refreshTable(refreshed)
+        )
         options = metastore_settings(self.hook.session)
         uris = read_options(options)[0].get("metastore_uris") or ()
         if not uris:
@@ -184,4 +197,4 @@ class WriteTarget:
         followed(report, self.location, SYNC, sync)
 
 
-__all__ = ["WriteTarget"]
+__all__ = ["WriteTarget", "write_settings"]
