@@ -26,8 +26,10 @@ from integration.support.stores.s3 import S3Server
 from integration.support.stores.wide_tables import ROWS, write_named_table, write_wide_table
 from tests.support.running.long import long_case
 
-_DELAYS_S: Final = (0.4, 4.0, 40.0)
+_DELAYS_S: Final = (0.4, 4.0, 15.0, 60.0)
 """Tried one after the other, until requests side by side are seen as such: on a slow machine they begin apart."""
+_PATIENCE: Final = {"request_timeout": "600"}
+"""Longer than any delay: a client that gives a delayed request up would send it again."""
 _LISTED: Final = {"hoodie.metadata.enable": "false"}
 _PAGE: Final = 1_000
 
@@ -60,7 +62,7 @@ def wide(request: pytest.FixtureRequest, s3: S3Server, tmp_path_factory: pytest.
 
 
 def _open(table: Wide, s3: S3Server, proxy: StoreProxy) -> HudiTable:
-    return HudiTable.open(table.uri, storage_options=s3.options(proxy.port))
+    return HudiTable.open(table.uri, storage_options={**s3.options(proxy.port), **_PATIENCE})
 
 
 def test_open_and_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
