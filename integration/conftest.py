@@ -147,12 +147,13 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Behind Spark's own jars: an archive of classes is for a class path that begins as its own did.
+    os.environ["SPARK_DIST_CLASSPATH"] = s3a_class_path()
     session = (
         hudi_spark.session_builder(metastore_uri)
         .master("local[2,2]")  # a task that fails is run again, once
         .config("spark.driver.memory", "1g")
         .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
-        .config("spark.driver.extraClassPath", s3a_class_path())
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
@@ -164,6 +165,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[1]))
         .getOrCreate()
     )
+    del os.environ["SPARK_DIST_CLASSPATH"]
     session.sql("SELECT 1").collect()
     hudi_spark.enable(session)
     yield session
