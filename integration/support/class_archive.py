@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes that the sessions of tests share: ``python -m integration.support.class_archive``."""
+"""Makes the archive of Spark's classes for the sessions of tests: ``python -m integration.support.class_archive``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hudi_hive.metastore import EmbeddedMetastore
 from integration.support.spark_options import CLASS_ARCHIVE, QUICK
 
 _STATEMENTS = (
-    "CREATE TABLE trips (id INT, name STRING, at TIMESTAMP, price DECIMAL(10,2), tags ARRAY<STRING>, p STRING) USING hudi"
-    " PARTITIONED BY (p) TBLPROPERTIES (primaryKey='id', type='mor', preCombineField='at')",
+    "CREATE TABLE trips (id INT, name STRING, at TIMESTAMP, price DECIMAL(10,2), tags ARRAY<STRING>, p STRING)"
+    " USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey='id', type='mor', preCombineField='at')",
     "INSERT INTO trips VALUES (1, 'a', TIMESTAMP '2024-01-01 00:00:00', 1.5, array('x'), 'p1'),"
     " (2, 'b', TIMESTAMP '2024-01-02 00:00:00', 2.5, array('y'), 'p2')",
     "UPDATE trips SET price = 3 WHERE id = 1",
