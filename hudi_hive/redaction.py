@@ -44,7 +44,8 @@ _SECRET_NAME: Final = re.compile(
     rf"{_NAME}|^(?:sig|token|key|secret_key)$|[._\-](?:token|sig|key)$|^fs\.azure\.sas\.", re.IGNORECASE
 )
 _NO_SECRETS: Final = re.compile(
-    r"record[._\-]?key|key[._\-]?(?:gen|file|field)|partition|primary|ordering|password[._\-]?file|keytab",
+    r"(?:record|(?<![a-z])lock)[._\-]?key|key[._\-]?(?:gen|file|field)"
+    r"|partition|primary|ordering|password[._\-]?file|keytab",
     re.IGNORECASE,
 )
 

@@ -83,6 +83,8 @@ def test_options_are_hidden_by_their_names() -> None:
     secrets = ["secret_key", "access_key", "password", "sas_token", "account_key", "session_token", "client.secret"]
     secrets += ["hoodie.datasource.hive_sync.password", "fs.s3a.access.key", "token", "AWS_SECRET_ACCESS_KEY"]
     plain = ["region", "endpoint_override", "hoodie.datasource.write.recordkey.field", "key_password_file", "anonymous"]
+    plain += ["hoodie.write.lock.zookeeper.lock_key"]
+    secrets += ["unlock.key"]
     assert [name for name in secrets + plain if is_secret(name)] == secrets
     shown = redact_options({**dict.fromkeys(secrets, SECRET), "region": "eu", "url": f"https://u:{SECRET}@h/", "n": 1})
     assert SECRET not in str(shown) and shown["region"] == "eu" and shown["n"] == 1
