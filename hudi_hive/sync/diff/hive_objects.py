@@ -6,6 +6,7 @@ import copy
 import getpass
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
@@ -13,10 +14,12 @@ from hudi_hive.sync.diff.changes import NEVER, LastSync
 from hudi_hive.sync.table import (
     LAST_COMMIT,
     LAST_COMPLETION,
+    MADE_BY_SQL,
     NUM_PARTS,
     Column,
     TableSpec,
     absolute,
+    commented_parameters,
     join,
     qualified_like,
     same_location,
@@ -212,6 +215,25 @@ def existing_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, 
     """
     comments = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
     return comments | {new: comments[old] for new, old in renames.items() if old in comments}
+
+
+def with_comments_for_spark(existing: Table, spec: TableSpec, renames: Mapping[str, str]) -> TableSpec:
+    """The spec with comments in Spark's schema, where ``CREATE TABLE`` made the table: Spark shows them from there.
+
+    The catalog alone has comments of ``CREATE TABLE``: a column without one in the table's schema keeps its own.
+
+    Args:
+        existing: the table as the metastore has it.
+        spec: the table as it is to be.
+        renames: as of :func:`changed_table`.
+    """
+    if MADE_BY_SQL not in (existing.parameters or {}):
+        return spec
+    keys = {column.name: column.comment for column in existing_columns(existing.partitionKeys)}
+    commented = {name: text for name, text in spec.commented.items() if text}
+    comments = {**existing_comments(existing, renames), **keys, **commented}
+    parameters = commented_parameters(spec.table_parameters, comments)
+    return replace(spec, table_parameters=parameters, commented=commented)
 
 
 def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:

@@ -204,12 +204,14 @@ class Planner:
             check_timeline(self._client.timeline, before, table=spec.full_name)
         moved = not same_location(existing.sd.location or "", spec.base_path)
         columns = column_changes(objects.existing_columns(existing.sd.cols), spec.columns)
+        renames = renamed_columns(self._client, before, columns)
+        spec = objects.with_comments_for_spark(existing, spec, renames)
         plan = TablePlan(
             spec,
             existing,
             KEEP,
             columns=columns,
-            renames=renamed_columns(self._client, before, columns),
+            renames=renames,
             parameters=objects.changed_parameters(existing, spec),
             outdated=objects.outdated_parameters(existing, spec),
             comments=objects.changed_comments(existing, spec),

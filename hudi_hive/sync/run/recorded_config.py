@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.sync.config import HiveSyncConfig, read_options
+from hudi_hive.sync.table import CREATE_VERSION, MADE_BY_SQL
 from hudi_hive.table import MetaClient
 
 _READ_OPTIMISED = HOODIE_QUERY_AS_RO_TABLE
@@ -36,6 +39,8 @@ class _Entries:
         if self.realtime is not None:
             return {"strategy": "ALL", "skip_ro_suffix": True}
         assert self.plain is not None
+        if MADE_BY_SQL in (self.plain.parameters or {}):
+            return {"strategy": "ALL", "snapshot_with_table_name": True}  # as Hudi's own statements: a write adds both
         return {"strategy": "RO" if _is_read_optimised(self.plain) else "RT"}
 
 
@@ -77,14 +82,26 @@ def recorded_sync_config(
     columns = {column.name: column for column in table.sd.cols}
     recorded |= {
         "sync_as_datasource": is_native,
-        "support_timestamp": any(column.type == "timestamp" for column in columns.values()),
+        "support_timestamp": _supports_timestamp(table, client),
+        "spark_version": (table.parameters or {}).get(CREATE_VERSION),
         "omit_metadata_fields": META_FIELDS[0] not in columns,
         "sync_comment": any(column.comment for column in columns.values()),
-        "create_managed_table": table.tableType == "MANAGED_TABLE",
+        "create_managed_table": table.tableType == "MANAGED_TABLE" and MADE_BY_SQL not in (table.parameters or {}),
     }
     return HiveSyncConfig(
         **{"base_path": path, **recorded, **values}, warnings=warnings, storage_options=storage_options
     )
+
+
+def _supports_timestamp(table: Table, client: MetaClient) -> bool:
+    """Whether timestamps are synced as such: as its columns have it, and where it has none as CREATE TABLE does."""
+    if any(column.type == "timestamp" for column in table.sd.cols):
+        return True
+    if CREATE_VERSION not in (table.parameters or {}):
+        return False
+    kinds = {field.name.lower(): field.type for field in client.schema()}
+    numbers = [kinds.get(column.name) for column in table.sd.cols if column.type == "bigint"]
+    return not any(kind is not None and pa.types.is_timestamp(kind) and kind.tz is not None for kind in numbers)
 
 
 def _entries(metastore: HiveMetastore, database: str, name: str, table: Table) -> _Entries:

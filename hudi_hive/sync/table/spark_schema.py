@@ -5,7 +5,8 @@ Comes in: Parquet fields and the partition fields. Goes out: the JSON text and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from hudi_hive.errors import InvalidOptionError, SchemaSyncError
 from hudi_hive.sync.table.parquet_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
@@ -16,6 +17,10 @@ PART = "spark.sql.sources.schema.part."
 NUM_PART_COLS = "spark.sql.sources.schema.numPartCols"
 PART_COL = "spark.sql.sources.schema.partCol."
 CREATE_VERSION = "spark.sql.create.version"
+MADE_BY_SQL = "provider"
+"""A parameter of entries that ``CREATE TABLE`` made, here as in Hudi; a sync sets :data:`PROVIDER`."""
+
+_CHUNK_LENGTH = 4000
 
 _INTEGERS = {"INT_8": "byte", "INT_16": "short"}
 _PLAIN = {
@@ -74,6 +79,27 @@ def spark_table_parameters(
         parameters[NUM_PART_COLS] = str(len(partition_fields))
         parameters |= {f"{PART_COL}{index}": name for index, name in enumerate(partition_fields)}
     return parameters
+
+
+def commented_parameters(parameters: Mapping[str, str], comments: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of :func:`spark_table_parameters` whose schema text has comments of columns.
+
+    Args:
+        parameters: of a table.
+        comments: column name in lower case -> comment.
+    """
+    if NUM_PARTS not in parameters or not any(comments.values()):
+        return dict(parameters)
+    text = "".join(parameters[f"{PART}{index}"] for index in range(int(parameters[NUM_PARTS])))
+    schema = json.loads(text)
+    for field in schema["fields"]:
+        comment = comments.get(field["name"].lower())
+        if comment:
+            field["metadata"] = {"comment": comment}
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    chunks = [text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)]
+    made = {name: value for name, value in parameters.items() if not name.startswith(PART)}
+    return made | {NUM_PARTS: str(len(chunks)), **{f"{PART}{index}": chunk for index, chunk in enumerate(chunks)}}
 
 
 def _field(field: StorageField) -> str:
