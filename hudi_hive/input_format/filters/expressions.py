@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
 
 from hudi_hive.errors import PredicateError
 from hudi_hive.input_format.filters.kryo import (
@@ -410,9 +413,27 @@ class _SearchArgument:
         if operator.name == "IS_NULL":
             return Call(_LEAVES[operator.name], (column,), "boolean")
         if operator.name == "BETWEEN":
-            if len(literals) != 2:
+            if len(literals) != 2 or not all(one.value is None or _is_exact(one.value) for one in literals):
                 return Other()
             return Call(_LEAVES[operator.name], (Literal(False, "boolean"), column, *literals), "boolean")
-        if operator.name not in _LEAVES or not all(one.value is not None for one in literals):
+        if operator.name not in _LEAVES or not all(_is_exact(one.value) for one in literals):
             return Other()
         return Call(_LEAVES[operator.name], (column, *literals), "boolean")
+
+
+_NUMBER: Final = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[dDfFlL]?\s*")
+
+
+def _is_exact(value: HiveValue) -> bool:
+    """Whether a leaf's value is surely the condition's own: Hive writes some that are only near to it.
+
+    It narrows decimals beside doubles to floats, and makes texts of numbers that it compares with columns of strings,
+    where ``'05'`` and ``5`` are equal.
+    """
+    if isinstance(value, float):
+        with np.errstate(over="ignore"):
+            narrow = np.float32(value)
+        return float(narrow) != value or float(str(narrow)) == value
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value) is None
+    return value is not None
