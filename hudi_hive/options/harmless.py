@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hudi_hive.names import HOODIE_SPARK_SQL_INSERT_INTO_OPERATION
+from hudi_hive.names import (
+    HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
+    HOODIE_SQL_BULK_INSERT_ENABLE,
+    HOODIE_SQL_INSERT_MODE,
+)
 from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option
 from hudi_hive.options.parsers import Parser, boolean, choice, decimal, integer, text
 
@@ -118,6 +122,18 @@ HARMLESS_OPTIONS: Final = (
         HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
         text,
         "Operation of INSERT INTO statements: `insert`, `upsert` or `bulk_insert`.",
+        "Spark's INSERT INTO takes it from the session's settings; writes name hoodie.datasource.write.operation",
+    ),
+    _harmless(
+        HOODIE_SQL_INSERT_MODE,
+        text,
+        "Operation of INSERT INTO statements, as older releases name it: `upsert`, `strict` or `non-strict`.",
+        "Spark's INSERT INTO takes it from the session's settings; writes name hoodie.datasource.write.operation",
+    ),
+    _harmless(
+        HOODIE_SQL_BULK_INSERT_ENABLE,
+        boolean,
+        "INSERT INTO statements in mode `non-strict` are bulk inserts.",
         "Spark's INSERT INTO takes it from the session's settings; writes name hoodie.datasource.write.operation",
     ),
     _harmless(

@@ -17,6 +17,7 @@ from hudi_hive.names import (
     HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
     HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
     HOODIE_DELTASTREAMER_KEYGEN_TIMEBASED_PREFIX,
+    HOODIE_HIVE_TIMESTAMP_FOLDERS,
     HOODIE_KEYGEN_TIMEBASED_PREFIX,
     HOODIE_PAYLOAD_DELETE_FIELD,
     HOODIE_PAYLOAD_DELETE_MARKER,
@@ -259,6 +260,13 @@ CONSISTENT_TIMESTAMPS: Final = Option(
     "Show timestamps in keys as text in place of numbers.",
     honoured_by=(WRITE,),
 )
+TIMESTAMP_FOLDERS: Final = Option(
+    HOODIE_HIVE_TIMESTAMP_FOLDERS,
+    boolean,
+    False,
+    "Write timestamps in partition paths as text, as SQL statements do, in place of numbers.",
+    honoured_by=(WRITE,),
+)
 NEW_COMPLEX_ENCODING: Final = Option(
     HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
     boolean,
@@ -290,5 +298,6 @@ TABLE_OPTIONS: Final = (
     *TIME_FORMATS,
     *MERGE_PROPERTIES,
     CONSISTENT_TIMESTAMPS,
+    TIMESTAMP_FOLDERS,
     NEW_COMPLEX_ENCODING,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
@@ -31,6 +31,7 @@ class HudiTableEntry:
         declared: its columns in the catalog.
         location: its base path as Hadoop writes it.
         read_optimized: it is the ``_ro`` table of a merge-on-read table.
+        properties: of the table and its storage format.
         native: it was synced with Spark's table properties, so that Spark takes it for a data source table.
     """
 
@@ -38,6 +39,7 @@ class HudiTableEntry:
     location: str
     read_optimized: bool
     native: bool
+    properties: Mapping[str, str]
 
     def query_type(self) -> str:
         """Query type of a plain SELECT."""
@@ -65,7 +67,8 @@ def _entry(relation: JavaValue | None) -> HudiTableEntry | None:
     columns = StructType.fromJson(json.loads(description["columns"]))
     declared = Declared(description["name"], columns, tuple(description["partition columns"]), relation)
     read_optimised = parse_java_boolean(str(description["read optimised"]))
-    return HudiTableEntry(declared, description["location"], read_optimised, description["native"])
+    properties = description["properties"]
+    return HudiTableEntry(declared, description["location"], read_optimised, description["native"], properties)
 
 
 def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:

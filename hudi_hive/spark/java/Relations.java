@@ -146,6 +146,9 @@ public class Relations {
         told.put("native", Boolean.valueOf(named));
         told.put("location", qualified(session, (URI) location));
         told.put("read optimised", orNull(table.storage().properties().get("hoodie.query.as.ro.table")));
+        Map options = new HashMap(CollectionConverters.asJava(table.properties()));
+        options.putAll(CollectionConverters.asJava(table.storage().properties()));
+        told.put("properties", options);
         told.put("name", table.database() + "." + table.identifier().table());
         told.put("columns", table.schema().json());
         told.put("partition columns", CollectionConverters.asJava(table.partitionColumnNames()));

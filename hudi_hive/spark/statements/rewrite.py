@@ -8,10 +8,11 @@ from typing import Final
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
-from hudi_hive.spark.statements.statements import entry_of, synced_table, target_of
+from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
     create_as_plan,
+    create_like_plan,
     create_plan,
     delete_plan,
     insert_plan,
@@ -29,6 +30,7 @@ _WRITES: Final[dict[str, Callable[[WriteTarget, JavaValue], JavaValue]]] = {
     "TruncateTable": truncate_plan,
 }
 _CREATES: Final = {"CreateTable": create_plan, "CreateTableAsSelect": create_as_plan}
+_LIKES: Final = frozenset({"CreateTableLike", "CreateTableLikeCommand"})
 _INSERT_ARGUMENTS: Final = (
     "table",
     "partitionSpec",
@@ -64,10 +66,21 @@ def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
         return with_arguments(jvm, plan, {"children": jvm.seq(parts)})
     if kind in _CREATES and str(option(plan.tableSpec().provider()) or "").lower() in FORMATS:
         return _CREATES[kind](hook, plan)
+    if kind in _LIKES:
+        return _create_like(hook, plan)
     if kind in _WRITES and _is_plain(plan):
         target = _target(hook, plan)
         return plan if target is None else _WRITES[kind](target, plan)
     return plan
+
+
+def _create_like(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The plan itself for a table of another format that is made like another."""
+    parts = identifier_of(plan.productElement(1))
+    entry = None if len(parts) > 2 and parts[0].lower() != "spark_catalog" else entry_of(hook, parts)
+    provider = option(plan.provider())
+    is_hudi = entry is not None if provider is None else str(provider).lower() in FORMATS
+    return create_like_plan(hook, plan, entry) if is_hudi else plan
 
 
 def _is_plain(node: JavaValue) -> bool:

@@ -211,7 +211,7 @@ def _check_create(node: JavaValue) -> None:
 def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
     """Without a format, the new table has that of the old one."""
     source = node.productElement(1)
-    parts = target_of(source) if hasattr(source, "origin") else _identifier(source)
+    parts = identifier_of(source)
     table = synced_table(hook, parts)
     provider = str(option(node.provider()) or "").lower()
     if provider in FORMATS or (table is not None and not provider):
@@ -305,7 +305,10 @@ def target_of(plan: JavaValue) -> list[str]:
     return []
 
 
-def _identifier(identifier: JavaValue) -> list[str]:
+def identifier_of(identifier: JavaValue) -> list[str]:
+    """The name of a table that an argument of a statement is: a plan, or an identifier in older releases of Spark."""
+    if class_name(identifier) != "TableIdentifier":
+        return target_of(identifier)
     database = option(identifier.database())
     return [*([] if database is None else [str(database)]), str(identifier.table())]
 

@@ -94,6 +94,7 @@ def write(
     *,
     storage_options: Mapping[str, Any] | None = None,
     check: Callable[[MetaClient], None] | None = None,
+    replaces: Callable[[str], bool] | None = None,
 ) -> WriteReport | None:
     """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
 
@@ -106,6 +107,7 @@ def write(
             options contradict the table: then another is made in its place; ``error``; ``ignore``.
         storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
         check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
+        replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -141,7 +143,7 @@ def write(
         sync = sync_of(session, config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
-        report = SparkWriter(client, config, check).write(frame)
+        report = SparkWriter(client, config, check, replaces).write(frame)
     if sync is None:
         return report
     written = MetaClient.load(base, stored)
@@ -201,14 +203,20 @@ class SparkWriter(Writer[DataFrame]):
         client: the table.
         config: the write's configuration.
         check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
+        replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
     """
 
     def __init__(
-        self, client: MetaClient, config: WriteConfig, check: Callable[[MetaClient], None] | None = None
+        self,
+        client: MetaClient,
+        config: WriteConfig,
+        check: Callable[[MetaClient], None] | None = None,
+        replaces: Callable[[str], bool] | None = None,
     ) -> None:
         lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
         super().__init__(client, config, lock=lock)
         self._check = check
+        self._replaces = replaces
 
     def _begin(self, rows: DataFrame) -> None:
         self.executor = SparkExecutor(rows.sparkSession.sparkContext)
@@ -252,6 +260,8 @@ class SparkWriter(Writer[DataFrame]):
             statuses = self._new_groups(prepared, incoming, transaction)
             named = _partitions(prepared) if incoming.may_delete else statuses.column("partition").to_pylist()
             self.refuse_nested(transaction.client, named)
+            if self._replaces is not None:
+                named = [*named, *filter(self._replaces, transaction.client.partition_paths())]
             replaced = self.replaced_groups(transaction.client, named)
             return self.commit_files(transaction, statuses, incoming.records.schema_text, replaced)
 

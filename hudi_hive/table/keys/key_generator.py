@@ -7,7 +7,8 @@ Source: docs/format.md#record-keys, docs/format.md#key-generators.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +20,7 @@ from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColu
 from hudi_hive.names import (
     HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED,
     HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
+    HOODIE_HIVE_TIMESTAMP_FOLDERS,
     HOODIE_TABLE_PARTITION_FIELDS,
     HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING,
 )
@@ -31,6 +33,7 @@ from hudi_hive.table.properties import TableConfig
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 CONSISTENT_TIMESTAMPS: Final = HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED
+TIMESTAMP_FOLDERS: Final = HOODIE_HIVE_TIMESTAMP_FOLDERS
 NEW_COMPLEX_ENCODING: Final = HOODIE_WRITE_COMPLEX_KEYGEN_NEW_ENCODING
 
 _SHOWN: Final = 200
@@ -58,6 +61,7 @@ class KeyGenerator:
         path_fields: partition fields and how each value is made.
         hive_style, url_encoded: how partition paths are written.
         consistent_timestamps: timestamps stand in keys and paths as text, not as numbers.
+        timestamp_folders: timestamps stand in paths as Hudi's SQL writes them, ``2024-01-31 10%3A00%3A00``.
         version: of the table.
         longest_path: bytes that a partition path may have where the table lies; None for no such limit.
         longest_key: bytes that a record key may have; None for no limit.
@@ -70,6 +74,7 @@ class KeyGenerator:
     hive_style: bool
     url_encoded: bool
     consistent_timestamps: bool = False
+    timestamp_folders: bool = False
     version: int = 8
     longest_path: int | None = None
     longest_key: int | None = None
@@ -109,6 +114,7 @@ class KeyGenerator:
             hive_style=config.hive_style_partitioning,
             url_encoded=config.url_encode_partitioning,
             consistent_timestamps=parse_java_boolean(settings.get(CONSISTENT_TIMESTAMPS, "false")),
+            timestamp_folders=parse_java_boolean(settings.get(TIMESTAMP_FOLDERS, "false")),
             version=config.version,
         )
 
@@ -177,6 +183,22 @@ class KeyGenerator:
             self._check(path)
         return joined.dictionary.take(joined.indices)
 
+    def matcher(self, table: pa.Table, names: Collection[str]) -> Callable[[str], bool]:
+        """Make what says of a partition path whether some of its values are those of a row.
+
+        Args:
+            table: one row with all partition fields.
+            names: the partition fields whose values count, in lower case.
+        """
+        parts = []
+        for field in self.path_fields:
+            if field.name.lower() in names:
+                parts.append(re.escape(self._folders(table, field)[0].as_py()))
+            else:
+                parts.append(re.escape(f"{field.name}=") + ".*" if self.hive_style else ".*")
+        pattern = re.compile("/".join(parts), re.DOTALL)
+        return lambda path: pattern.fullmatch(path) is not None
+
     def path_of(self, values: Sequence[str | None]) -> str:
         """Make a partition path of one text for each partition field; of formatted times the formatted text.
 
@@ -194,17 +216,21 @@ class KeyGenerator:
 
     def _folders(self, table: pa.Table | pa.RecordBatch, field: _PathField) -> pa.DictionaryArray:
         """Folder of each row for one field."""
+        values = field_values(table, field.name)
+        escaped = False
         if field.timestamp is not None:
-            values = field_values(table, field.name)
             texts = field.timestamp.texts(values, field.name, consistent=self.consistent_timestamps)
+        elif self.timestamp_folders and pa.types.is_timestamp(values.type) and values.type.tz is not None:
+            times = java_text(values, field.name, consistent_timestamps=True)
+            texts, escaped = pc.replace_substring_regex(times, r"\.\d+$", ""), True
         else:
-            texts = self._text(table, field.name)
+            texts = java_text(values, field.name, consistent_timestamps=self.consistent_timestamps)
         coded = texts.dictionary_encode(null_encoding="encode")
-        folders = [self._folder(field.name, value) for value in coded.dictionary.to_pylist()]
+        folders = [self._folder(field.name, value, escaped=escaped) for value in coded.dictionary.to_pylist()]
         return pa.DictionaryArray.from_arrays(coded.indices, pa.array(folders, pa.string()))
 
-    def _folder(self, name: str, value: str | None) -> str:
-        text = (escape_value(value) if self.url_encoded else value) if value else DEFAULT_PARTITION
+    def _folder(self, name: str, value: str | None, *, escaped: bool = False) -> str:
+        text = (escape_value(value) if self.url_encoded or escaped else value) if value else DEFAULT_PARTITION
         return f"{name}={text}" if self.hive_style else text
 
     def _check(self, path: str) -> None:

@@ -284,6 +284,7 @@ TABLE_CASES = (
         )
     ),
     _case(table.CONSISTENT_TIMESTAMPS, "true", new_table, RECORD_KEY_FIELDS="id,at"),
+    _case(table.TIMESTAMP_FOLDERS, "true", new_table, PARTITION_FIELDS="at"),
     _case(table.NEW_COMPLEX_ENCODING, "false", new_table, **_PARTED, KEY_GENERATOR="COMPLEX"),
 )
 

@@ -1,29 +1,39 @@
 """``INSERT INTO`` and ``INSERT OVERWRITE`` of a Hudi table.
 
 Spark resolves the columns: named or not, by name, with values of a PARTITION clause, cast by its store assignment. The
-operation is the one that Hudi's SQL takes: an upsert for tables that have keys and order their records, else an insert.
+operation and the rows that it replaces are those of Hudi's SQL.
 
 Source: Hudi's ``ProvidesHoodieConfig`` and ``InsertIntoHoodieTableCommand``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from hudi_hive.errors import InvalidOptionError
-from hudi_hive.names import HOODIE_SPARK_SQL_INSERT_INTO_OPERATION
-from hudi_hive.options import Operation
-from hudi_hive.options.write import OVERWRITE_MODE
+from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.names import (
+    HOODIE_DATASOURCE_WRITE_OPERATION,
+    HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
+    HOODIE_SQL_BULK_INSERT_ENABLE,
+    HOODIE_SQL_INSERT_MODE,
+)
+from hudi_hive.options import DuplicatePolicy, Operation, parse_java_boolean
+from hudi_hive.options.write import COMBINE_BEFORE_INSERT, DUPLICATE_POLICY, INSERT_DROP_DUPLICATES, OVERWRITE_MODE
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, class_name
+from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, quoted, scala_items, to_arrow_schema
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.table.keys import KeyGenerator
 
 _DATA_COLUMNS: Final = f"(?!(?:{'|'.join(META_FIELDS)})$).*"
-_INSERTS: Final = {one.value: one for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT)}
+_INSERTS: Final = {one.value: one for one in Operation if one is not Operation.DELETE_PARTITION}
+_MODES: Final = ("upsert", "strict", "non-strict")
 _INLINE: Final = frozenset({"UnresolvedInlineTable", "LocalRelation", "OneRowRelation"})
 
 
@@ -36,19 +46,86 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     """
     jvm = target.hook.environment.jvm
     overwrites = bool(node.overwrite())
-    operation = _overwrite(target, node) if overwrites else _insert(target)
+    spec = {str(item._1()): option(item._2()) for item in scala_items(node.partitionSpec())}
+    static = {name.lower(): str(text) for name, text in spec.items() if text is not None}
+    operation = _overwrite(target, named=bool(spec)) if overwrites else _insert(target)
+    options = _options(target, operation)
+    only_new = bool(node.ifPartitionNotExists())
 
     def write(rows: DataFrame) -> None:
-        target.write(rows, operation)
+        replaces = None
+        if overwrites and operation is Operation.INSERT_OVERWRITE and spec and (only_new or _is_static(target)):
+            replaces = _replaced(target, static)
+        if only_new and replaces is not None and any(map(replaces, target.client.partition_paths())):
+            return
+        target.write(rows, operation, options=options, replaces=replaces)
 
     what = "INSERT OVERWRITE" if overwrites else "INSERT INTO"
     relation = sink(target.hook, f"{what} {target.name}", write, target.columns, target.partition_columns)
-    changes: dict[str, Any] = {"table": relation, "overwrite": False}
+    changes: dict[str, Any] = {"table": relation, "overwrite": False, "ifPartitionNotExists": False}
     query = node.query()
     if class_name(query) not in _INLINE:
         # As Hudi, so that SELECT * of another Hudi table can be inserted. Inline values keep their DEFAULT.
-        changes["query"] = Nodes(jvm).without_meta_columns(_DATA_COLUMNS, query)
+        nodes = Nodes(jvm)
+        changes["query"] = nodes.without_meta_columns(_DATA_COLUMNS, query)
+        if not list(scala_items(node.userSpecifiedCols())) and not node.byName():
+            expected = [name for name in target.columns.names if name.lower() not in static]
+            order = _order_by_name(target, query, expected)
+            if order is not None:
+                changes["query"] = nodes.project([nodes.column(name) for name in order], changes["query"])
     return with_arguments(jvm, node, changes)
+
+
+# -- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _order_by_name(target: WriteTarget, query: JavaValue, expected: Sequence[str]) -> list[str] | None:
+    """The table's order of a query's columns, where these have the names of the table's in another order; else None.
+
+    Source: Hudi's ``InsertIntoHoodieTableCommand``, which goes by names where it can, and by position where not.
+    """
+    names = _names_of(target, query)
+    if names is None:
+        return None
+    names = [name for name in names if name not in META_FIELDS]
+    exact = str(target.setting("spark.sql.caseSensitive")).lower() == "true"
+    same = (lambda name: name) if exact else str.lower
+    by_name = {same(name): name for name in names}
+    if len(by_name) < len(names) or set(by_name) != {same(name) for name in expected}:
+        return None
+    order = [by_name[same(name)] for name in expected]
+    return None if order == names else order
+
+
+def _names_of(target: WriteTarget, query: JavaValue) -> list[str] | None:
+    """Names of a query's columns: as they are written, or as Spark resolves them; None for what it cannot resolve."""
+    node = query
+    while class_name(node) in ("Sort", "GlobalLimit", "LocalLimit", "Filter", "Union", "Distinct", "SubqueryAlias"):
+        node = next(iter(scala_items(node.children())))
+    if class_name(node) == "Project":
+        written = [_name_of(item) for item in scala_items(node.projectList())]
+        if all(name is not None for name in written):
+            return [name for name in written if name is not None]
+    from hudi_hive.spark.statements.time_travel import rewrite_time_travel
+
+    jvm = target.hook.environment.jvm
+    try:
+        resolved = rewrite_time_travel(target.hook, query)
+        return [str(name) for name in jvm.package("classic").Dataset.ofRows(target.hook.session, resolved).columns()]
+    except (PySparkException, Py4JJavaError):
+        return None  # of a CTE around the statement, or with parameters: what is wrong with it Spark tells later
+
+
+def _name_of(item: JavaValue) -> str | None:
+    kind = class_name(item)
+    if kind == "Alias":
+        return str(item.name())
+    if kind == "UnresolvedAttribute":
+        return [str(part) for part in scala_items(item.nameParts())][-1]
+    return None
+
+
+# -- operation -------------------------------------------------------------------------------------------------------
 
 
 def _insert(target: WriteTarget) -> Operation:
@@ -57,23 +134,97 @@ def _insert(target: WriteTarget) -> Operation:
     Raises:
         InvalidOptionError: the session names an operation that inserts do not take.
     """
-    text = target.setting(HOODIE_SPARK_SQL_INSERT_INTO_OPERATION)
-    if text is not None:
-        if text.lower() not in _INSERTS:
-            raise InvalidOptionError(
-                f"{HOODIE_SPARK_SQL_INSERT_INTO_OPERATION}={text!r} is not known", remedy=", ".join(_INSERTS)
-            )
-        return _INSERTS[text.lower()]
     config = target.client.config
-    return Operation.UPSERT if config.record_keys and config.ordering_fields else Operation.INSERT
+    ordered = bool(config.record_keys and config.ordering_fields)
+    stated = _stated(target, HOODIE_DATASOURCE_WRITE_OPERATION)
+    into = _stated(target, HOODIE_SPARK_SQL_INSERT_INTO_OPERATION)
+    mode = target.option(HOODIE_SQL_INSERT_MODE)
+    if stated is not None or into is not None:
+        operation = stated or into
+        assert operation is not None
+    elif mode is not None:
+        operation = _of_mode(target, mode.lower(), ordered=ordered)
+    else:
+        operation = Operation.UPSERT if ordered else Operation.INSERT
+    looks = (target.option(DUPLICATE_POLICY.name) or DuplicatePolicy.NONE.value).lower() != DuplicatePolicy.NONE.value
+    return Operation.INSERT if looks and operation is Operation.UPSERT else operation
 
 
-def _overwrite(target: WriteTarget, node: JavaValue) -> Operation:
+def _stated(target: WriteTarget, name: str) -> Operation | None:
+    text = target.option(name)
+    if text is None:
+        return None
+    if text.lower() not in _INSERTS:
+        raise InvalidOptionError(f"{name}={text!r} is not known", remedy=", ".join(_INSERTS))
+    return _INSERTS[text.lower()]
+
+
+def _of_mode(target: WriteTarget, mode: str, *, ordered: bool) -> Operation:
+    """The operation of a mode of older releases."""
+    if mode not in _MODES:
+        raise InvalidOptionError(f"{HOODIE_SQL_INSERT_MODE}={mode!r} is not known", remedy=", ".join(_MODES))
+    if parse_java_boolean(target.option(HOODIE_SQL_BULK_INSERT_ENABLE) or "false"):
+        if mode != "non-strict" and target.client.config.record_keys:
+            raise InvalidOptionError(
+                f"{target.name} has record keys, and is not bulk inserted in mode {mode}",
+                path=target.location,
+                remedy=f"set {HOODIE_SQL_INSERT_MODE}=non-strict, or {HOODIE_SQL_BULK_INSERT_ENABLE}=false",
+            )
+        return Operation.BULK_INSERT
+    return Operation.UPSERT if ordered and mode != "non-strict" else Operation.INSERT
+
+
+def _overwrite(target: WriteTarget, *, named: bool) -> Operation:
     """The whole table, or the partitions of the rows: with a PARTITION clause, or where the session says dynamic."""
-    mode = target.setting(OVERWRITE_MODE.name) or target.setting("spark.sql.sources.partitionOverwriteMode") or ""
-    if node.partitionSpec().nonEmpty() or (target.partition_columns and mode.upper() == "DYNAMIC"):
+    stated = _stated(target, HOODIE_DATASOURCE_WRITE_OPERATION)
+    if stated is not None:
+        return Operation.INSERT_OVERWRITE if stated is Operation.INSERT_OVERWRITE else Operation.INSERT_OVERWRITE_TABLE
+    if target.partition_columns and (named or not _is_static(target)):
         return Operation.INSERT_OVERWRITE
     return Operation.INSERT_OVERWRITE_TABLE
+
+
+def _is_static(target: WriteTarget) -> bool:
+    """Whether an overwrite replaces what its PARTITION clause says; else the partitions of its rows."""
+    mode = target.option(OVERWRITE_MODE.name) or target.setting("spark.sql.sources.partitionOverwriteMode") or ""
+    return mode.upper() != "DYNAMIC"
+
+
+def _replaced(target: WriteTarget, static: Mapping[str, str]) -> Callable[[str], bool]:
+    """What says of a partition path whether it has the values of a PARTITION clause."""
+    generator = KeyGenerator.of(target.client.config, target.settings)
+    fields = [one for one in target.columns if one.name in target.partition_columns]
+    texts = [
+        f"CAST({_literal(static.get(one.name.lower()))} AS {one.dataType.simpleString()}) AS {quoted(one.name)}"
+        for one in fields
+    ]
+    row = python_session(target.hook.session).sql(f"SELECT {', '.join(texts)}")
+    table = row.toArrow().cast(to_arrow_schema(row.schema))
+    return generator.matcher(table, set(static))
+
+
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _options(target: WriteTarget, operation: Operation) -> dict[str, str]:
+    """Options of the write: rows of one key are made one where an order tells which of them counts.
+
+    Raises:
+        SparkError: rows to leave out where nobody looks which records are there.
+    """
+    config = target.client.config
+    texts = {name: text for name, text in target.settings.items() if name != INSERT_DROP_DUPLICATES.name}
+    if config.record_keys and config.ordering_fields:
+        texts.setdefault(COMBINE_BEFORE_INSERT.name, "true")
+    drops = texts.get(DUPLICATE_POLICY.name, "").lower() == DuplicatePolicy.DROP.value
+    if drops and operation is Operation.BULK_INSERT:
+        raise SparkError(
+            f"INSERT INTO {target.name}: a bulk insert does not look for records that are there",
+            path=target.location,
+            remedy=f"set {HOODIE_SPARK_SQL_INSERT_INTO_OPERATION}=insert, or {DUPLICATE_POLICY}=none",
+        )
+    return texts
 
 
 __all__ = ["insert_plan"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_PREFIX
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_HIVE_TIMESTAMP_FOLDERS, HOODIE_PREFIX
 from hudi_hive.options import Face, Operation, OptionSet
 from hudi_hive.options.write import OVERWRITE_MODE
 from hudi_hive.plan import Query
@@ -41,8 +41,12 @@ _WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE)
 
 def write_settings(session: JavaValue) -> dict[str, str]:
     """The settings of a session that are options of writes."""
-    texts = session_settings(session).items()
-    return {name: text for name, text in texts if name.startswith(HOODIE_PREFIX) and name in _WRITE_OPTIONS}
+    return write_options(session_settings(session))
+
+
+def write_options(texts: Mapping[str, str]) -> dict[str, str]:
+    """Those of some settings or properties that are options of writes."""
+    return {name: text for name, text in texts.items() if name.startswith(HOODIE_PREFIX) and name in _WRITE_OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,16 @@ class WriteTarget:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The session's settings that are options of writes, but for those that a statement decides."""
+        """The table's properties and the session's settings that are options of writes, but for those of statements."""
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
-        return {name: text for name, text in write_settings(self.hook.session).items() if name not in decided}
+        stated = {} if self.entry is None else write_options(self.entry.properties)
+        texts = {**stated, **write_settings(self.hook.session), HOODIE_HIVE_TIMESTAMP_FOLDERS: "true"}
+        return {name: text for name, text in texts.items() if name not in decided}
+
+    def option(self, name: str) -> str | None:
+        """A setting of the session, else a property of the table; None where neither has it."""
+        text = self.setting(name)
+        return text if text is not None or self.entry is None else self.entry.properties.get(name)
 
     def column(self, parts: Sequence[str], alias: str) -> str:
         """The column that a statement assigns.
@@ -135,16 +146,27 @@ class WriteTarget:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def write(self, rows: DataFrame, operation: Operation, *, reads: bool = False) -> None:
+    def write(
+        self,
+        rows: DataFrame,
+        operation: Operation,
+        *,
+        reads: bool = False,
+        options: Mapping[str, str] | None = None,
+        replaces: Callable[[str], bool] | None = None,
+    ) -> None:
         """Write rows in one commit, then bring the catalog up to date.
 
         Args:
             rows: the rows.
             operation: of the write.
             reads: the rows were made of the table's own, which must be as they were when the statement began.
+            options: of this write; without them the table's and the session's.
+            replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
         """
-        options = {**self.settings, HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
-        report = write(rows, self.location, options, "append", check=self._check if reads else None)
+        texts = {**(self.settings if options is None else options), HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
+        check = self._check if reads else None
+        report = write(rows, self.location, texts, "append", check=check, replaces=replaces)
         assert report is not None
         self._follow(report)
 
@@ -197,4 +219,4 @@ class WriteTarget:
         followed(report, self.location, SYNC, sync)
 
 
-__all__ = ["WriteTarget", "write_settings"]
+__all__ = ["WriteTarget", "write_options", "write_settings"]

@@ -1,0 +1,153 @@
+"""The entry of a table in a session's own catalog: what Hudi's ``CREATE TABLE`` leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    CharType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    VarcharType,
+)
+
+from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.bridge import JavaValue
+from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
+from hudi_hive.spark.statements.writes.sink import java_schema
+
+_HADOOP: Final = "org.apache.hadoop.hive.ql.io"
+_FORMATS: Final = {
+    "PARQUET": (
+        "org.apache.hudi.hadoop.HoodieParquetInputFormat",
+        "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat",
+        f"{_HADOOP}.parquet.MapredParquetOutputFormat",
+        f"{_HADOOP}.parquet.serde.ParquetHiveSerDe",
+    ),
+    "ORC": (
+        f"{_HADOOP}.orc.OrcInputFormat",
+        f"{_HADOOP}.orc.OrcInputFormat",
+        f"{_HADOOP}.orc.OrcOutputFormat",
+        f"{_HADOOP}.orc.OrcSerde",
+    ),
+}
+"""Base file format -> input format of tables without log files and with them, output format, serde."""
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What a catalog says of a table.
+
+    Attributes:
+        database, name: of the table.
+        columns: with the partition columns behind the others, without the meta columns.
+        partition_columns: names.
+        properties: of the table.
+        location: base path.
+        external: the data stays when the entry is dropped.
+        comment: of the table.
+        merge_on_read: the table has log files.
+        base_file_format: ``PARQUET`` or ``ORC``.
+    """
+
+    database: str
+    name: str
+    columns: StructType
+    partition_columns: Sequence[str]
+    properties: Mapping[str, str]
+    location: str
+    external: bool
+    comment: str | None
+    merge_on_read: bool
+    base_file_format: str = "PARQUET"
+
+    def make(self, hook: SessionHook) -> None:
+        """Make the entry in the session's catalog."""
+        jvm = hook.environment.jvm
+        connector = jvm.view.org.apache.spark.sql.connector
+        shown = StructType([*(StructField(name, StringType()) for name in META_FIELDS), *self.columns.fields])
+        properties = jvm.view.java.util.HashMap()
+        properties.put(MADE_BY_SPARK, PROVIDER)
+        if self.external:
+            properties.put("location", self.location)
+            properties.put("external", "true")
+        if self.comment is not None:
+            properties.put("comment", self.comment)
+        transforms = jvm.gateway.new_array(connector.expressions.Transform, len(self.partition_columns))
+        for at, name in enumerate(self.partition_columns):
+            transforms[at] = connector.expressions.Expressions.identity(name)
+        identifier = connector.catalog.Identifier.of(jvm.strings([self.database]), self.name)
+        session = hook.session.sessionState()
+        session.catalogManager().v2SessionCatalog().createTable(
+            identifier, java_schema(jvm, shown), transforms, properties
+        )
+        catalog = session.catalog()
+        made = catalog.getTableMetadata(jvm.package("catalyst").TableIdentifier(self.name, jvm.some(self.database)))
+        catalog.alterTable(self._as_hudi(hook, made))
+
+    def _as_hudi(self, hook: SessionHook, made: JavaValue) -> JavaValue:
+        """The entry with Hudi's formats and the table's properties, which the catalog's interface does not take."""
+        jvm = hook.environment.jvm
+        plain, realtime, output, serde = _FORMATS.get(self.base_file_format, _FORMATS["PARQUET"])
+        view = {name: text for name, text in self.properties.items() if name == HOODIE_QUERY_AS_RO_TABLE}
+        storage = _copied(
+            hook,
+            made.storage(),
+            {
+                "inputFormat": jvm.some(realtime if self.merge_on_read else plain),
+                "outputFormat": jvm.some(output),
+                "serde": jvm.some(serde),
+                "properties": jvm.map({"path": self.location, **view}),
+            },
+        )
+        properties = {**self.properties, MADE_BY_SPARK: PROVIDER}
+        changes = {"storage": storage, "properties": jvm.map(properties), "tracksPartitionsInCatalog": False}
+        return _copied(hook, made, changes)
+
+
+def _copied(hook: SessionHook, value: JavaValue, changes: Mapping[str, JavaValue]) -> JavaValue:
+    """A copy of an object of a case class with some of its fields replaced."""
+    jvm = hook.environment.jvm
+    fields = range(value.productArity())
+    arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, len(fields))
+    for index in fields:
+        name = str(value.productElementName(index))
+        arguments[index] = changes[name] if name in changes else value.productElement(index)
+    makers = [one for one in value.getClass().getConstructors() if one.getParameterCount() == len(fields)]
+    return makers[0].newInstance(arguments)
+
+
+def hudi_columns(columns: StructType) -> StructType:
+    """Columns with the types that Hudi keeps: whole numbers of 8 and 16 bits are ``INT``, texts have no length.
+
+    Source: Avro, in which Hudi keeps schemas, has no other types for them.
+    """
+    made = _hudi_type(columns)
+    assert isinstance(made, StructType)
+    return made
+
+
+def _hudi_type(one: DataType) -> DataType:
+    if isinstance(one, StructType):
+        fields = [StructField(field.name, _hudi_type(field.dataType), field.nullable, field.metadata) for field in one]
+        return StructType(fields)
+    if isinstance(one, ArrayType):
+        return ArrayType(_hudi_type(one.elementType), one.containsNull)
+    if isinstance(one, MapType):
+        return MapType(_hudi_type(one.keyType), _hudi_type(one.valueType), one.valueContainsNull)
+    if isinstance(one, (ByteType, ShortType)):
+        return IntegerType()
+    return StringType() if isinstance(one, (CharType, VarcharType)) else one
+
+
+__all__ = ["CatalogEntry", "hudi_columns"]
