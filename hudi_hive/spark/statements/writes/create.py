@@ -133,25 +133,25 @@ def _like(table: NewTable, other: list[str], source: HudiTableEntry | None) -> t
     names = jvm.package("catalyst").TableIdentifier
     *database, name = other[-2:]
     identifier = names(name, jvm.some(database[0])) if database else names(name)
-    found = catalog.getTempViewOrPermanentTableMetadata(identifier)
-    columns = StructType.fromJson(json.loads(found.schema().json()))
+    entry = catalog.getTempViewOrPermanentTableMetadata(identifier)
+    columns = StructType.fromJson(json.loads(entry.schema().json()))
     own = StructType([one for one in columns if one.name not in META_FIELDS])
-    partitions = tuple(str(part) for part in scala_items(found.partitionColumnNames()))
-    taken = {} if source is None else _properties_of(table, source, found)
-    properties = {**taken, **table.properties}
+    partitions = tuple(str(part) for part in scala_items(entry.partitionColumnNames()))
+    inherited = {} if source is None else _properties_of(table, source, entry)
+    properties = {**inherited, **table.properties}
     return replace(table, partition_columns=partitions, properties=properties), own
 
 
-def _properties_of(table: NewTable, source: HudiTableEntry, found: JavaValue) -> Mapping[str, str]:
+def _properties_of(table: NewTable, source: HudiTableEntry, entry: JavaValue) -> Mapping[str, str]:
     """The properties of a Hudi table that a table like it has too."""
-    stated = {str(item._1()): str(item._2()) for item in scala_items(found.properties())}
+    stated = {str(item._1()): str(item._2()) for item in scala_items(entry.properties())}
     client = MetaClient.load(source.location, store_options(table.hook.session, source.location))
-    known = {
+    hudi_properties = {
         name: text
         for name, text in stated.items()
         if name != HOODIE_QUERY_AS_RO_TABLE and (name.lower() in SHORT_NAMES or name.startswith(HOODIE_PREFIX))
     }
-    return {**table.entry_properties(client.config), **known}
+    return {**table.entry_properties(client.config), **hudi_properties}
 
 
 def _register_existing(table: NewTable, columns: StructType) -> None:

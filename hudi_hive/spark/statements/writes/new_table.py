@@ -187,9 +187,9 @@ class NewTable:
         Args:
             table: what the table is.
         """
-        given = self.properties.items()
-        texts = {name: text for name, text in given if name.lower() not in SHORT_NAMES and name not in _DECIDED}
-        texts |= {_SPELLINGS[name.lower()]: text for name, text in given if name.lower() in _SPELLINGS}
+        stated = self.properties.items()
+        texts = {name: text for name, text in stated if name.lower() not in SHORT_NAMES and name not in _DECIDED}
+        texts |= {_SPELLINGS[name.lower()]: text for name, text in stated if name.lower() in _SPELLINGS}
         texts["type"] = next(short for short, long in _TYPES.items() if long == table.table_type)
         if table.record_keys:
             texts["primaryKey"] = ",".join(table.record_keys)
