@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -412,15 +412,28 @@ class _SearchArgument:
             return Other()
         if operator.name == "IS_NULL":
             return Call(_LEAVES[operator.name], (column,), "boolean")
-        if operator.name == "BETWEEN":
-            if len(literals) != 2 or not all(one.value is None or _is_exact(one.value) for one in literals):
-                return Other()
-            return Call(_LEAVES[operator.name], (Literal(False, "boolean"), column, *literals), "boolean")
-        if operator.name not in _LEAVES or not all(_is_exact(one.value) for one in literals):
+        of_range = operator.name == "BETWEEN"
+        if operator.name not in _LEAVES or (of_range and len(literals) != 2):
             return Other()
-        return Call(_LEAVES[operator.name], (column, *literals), "boolean")
+        if not all(_is_exact(one.value) or (of_range and one.value is None) for one in literals):
+            return Other()
+        operands = (Literal(False, "boolean"), column, *literals) if of_range else (column, *literals)
+        comparison = Call(_LEAVES[operator.name], operands, "boolean")
+        return _of_whole_numbers(comparison, column, literals) if type_name == "bigint" else comparison
 
 
+def _of_whole_numbers(comparison: Call, column: HiveColumn, literals: Sequence[Literal]) -> Expression:
+    """A comparison that says nothing of the numbers beside its own: Hive makes 5 of 5.5 beside integers."""
+    values = [one.value for one in literals if isinstance(one.value, int)]
+    beside = sorted({near for value in values for near in (value - 1, value, value + 1) if -_LONG <= near < _LONG})
+    if not beside:
+        return Other()
+    near = Call(_LEAVES["IN"], (column, *(Literal(value, "bigint") for value in beside)), "boolean")
+    elsewhere = Call(_NODES["AND"], (comparison, Call(_NODES["NOT"], (near,), "boolean")), "boolean")
+    return Call(_NODES["OR"], (elsewhere, Call(_NODES["AND"], (near, Other()), "boolean")), "boolean")
+
+
+_LONG: Final = 1 << 63
 _NUMBER: Final = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[dDfFlL]?\s*")
 
 
