@@ -221,6 +221,21 @@ CLUSTERING_MAX_GROUP_SIZE: Final = Option(
 CLUSTERING_MAX_GROUPS: Final = Option(
     "hoodie.clustering.plan.strategy.max.num.groups", positive, 30, "Groups of a plan.", honoured_by=(WRITE,)
 )
+CLUSTERING_SINGLE_GROUPS: Final = Option(
+    "hoodie.clustering.plan.strategy.single.group.clustering.enabled",
+    boolean,
+    False,
+    "Cluster file groups that are alone in their partition too; they are always where rows are sorted. "
+    "`CALL run_clustering` has it on.",
+    honoured_by=(WRITE,),
+)
+INCREMENTAL_SERVICES: Final = Option(
+    "hoodie.table.services.incremental.enabled",
+    boolean,
+    False,
+    "Leave partitions alone in which nothing was written since they were clustered. `CALL run_clustering` has it on.",
+    honoured_by=(WRITE,),
+)
 CLUSTERING_PLAN_STRATEGY: Final = Option(
     "hoodie.clustering.plan.strategy.class",
     optional(
@@ -287,6 +302,8 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_TARGET_SIZE,
     CLUSTERING_MAX_GROUP_SIZE,
     CLUSTERING_MAX_GROUPS,
+    CLUSTERING_SINGLE_GROUPS,
+    INCREMENTAL_SERVICES,
     CLUSTERING_PLAN_STRATEGY,
     CLUSTERING_EXECUTION_STRATEGY,
     CLUSTERING_PARTITION_REGEX,

@@ -5,7 +5,16 @@ from __future__ import annotations
 from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
 from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
-from hudi_hive.spark.write.services import archive, clean, cluster, compact, init_metadata, restore, rollback
+from hudi_hive.spark.write.services import (
+    archive,
+    clean,
+    cluster,
+    compact,
+    init_metadata,
+    restore,
+    rollback,
+    table_services,
+)
 from hudi_hive.spark.write.tasks import (
     GROUP,
     IS_GONE,
@@ -43,6 +52,7 @@ __all__ = [
     "statuses_of",
     "step",
     "sync_of",
+    "table_services",
     "task_errors",
     "write",
     "write_changes",

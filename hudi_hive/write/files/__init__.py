@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partition, locate_inserts, record_size
-from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteContext
+from hudi_hive.write.files.context import (
+    FILE_NAME,
+    PARTITION_PATH,
+    RECORD_KEY,
+    Attempt,
+    FileStyle,
+    WriteContext,
+    ensure_partition,
+)
 from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
     MARKERS,
@@ -53,6 +61,7 @@ __all__ = [
     "assign_inserts",
     "attempts",
     "count_by_partition",
+    "ensure_partition",
     "from_ipc",
     "index_changes",
     "joined",

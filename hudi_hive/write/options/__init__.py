@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.options.settings import (
     ArchiveSettings,
+    CleanSettings,
     ClusteringSettings,
     CompactionSettings,
     DuplicatePolicy,
@@ -15,6 +16,7 @@ from hudi_hive.write.options.settings import (
 
 __all__ = [
     "ArchiveSettings",
+    "CleanSettings",
     "ClusteringSettings",
     "CompactionSettings",
     "DuplicatePolicy",

@@ -206,6 +206,8 @@ class ClusteringSettings:
     target_file_size: int = services.CLUSTERING_TARGET_SIZE.field()
     max_group_size: int = services.CLUSTERING_MAX_GROUP_SIZE.field()
     max_groups: int = services.CLUSTERING_MAX_GROUPS.field()
+    single_groups: bool = services.CLUSTERING_SINGLE_GROUPS.field()
+    incremental: bool = services.INCREMENTAL_SERVICES.field()
     partition_regex: str | None = services.CLUSTERING_PARTITION_REGEX.field()
     partitions: tuple[str, ...] = services.CLUSTERING_PARTITIONS.field()
 

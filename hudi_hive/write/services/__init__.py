@@ -7,7 +7,7 @@ apart, and an execution that died is taken up again from its plan.
 from __future__ import annotations
 
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.cleaning import CleanPolicy, clean, plan_clean
+from hudi_hive.write.services.cleaning import CleanPolicy, clean, execute_clean, plan_clean
 from hudi_hive.write.services.clustering import (
     SORT_COLUMNS,
     cluster,
@@ -16,7 +16,7 @@ from hudi_hive.write.services.clustering import (
     schedule_clustering,
 )
 from hudi_hive.write.services.compaction import compact, compaction_is_due, execute_compaction, schedule_compaction
-from hudi_hive.write.services.inline import InlineReport, run_inline_services
+from hudi_hive.write.services.inline import InlineReport, clean_is_due, run_inline_services
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
 from hudi_hive.write.services.table_services import TableServices
 
@@ -29,9 +29,11 @@ __all__ = [
     "TableServices",
     "archive_instants",
     "clean",
+    "clean_is_due",
     "cluster",
     "compact",
     "compaction_is_due",
+    "execute_clean",
     "execute_clustering",
     "execute_compaction",
     "pending_clusterings",

@@ -102,7 +102,8 @@ def cluster(context: ServiceContext, *, recent: bool = False) -> list[Instant]:
 def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
     """Schedule a clustering of small file groups; None without any.
 
-    Groups that a table service is at are left alone. A lone group is clustered only if the rows are to be sorted.
+    Groups that a table service is at are left alone. A lone group is clustered only if the rows are to be sorted, or
+    the options say so.
 
     Raises:
         UnknownColumnError: a sort column is not in the table.
@@ -174,16 +175,27 @@ def plan_groups(
             continue
         if pattern is None or pattern.fullmatch(row["partition"]):
             by_partition[row["partition"]].append({**row, "size": size})
+    clustered = _clusterings(client) if settings.incremental else frozenset()
     rows: list[dict[str, Any]] = []
     outputs: list[int] = []
+    alone = settings.single_groups or bool(settings.sort_columns)
     for own in by_partition.values():
+        if all(row["base_instant"] in clustered and not row["log_files"] for row in own):
+            continue
         for part in _packed(own, settings.max_group_size):
-            if len(outputs) == settings.max_groups or (len(part) < 2 and not settings.sort_columns):
+            if len(outputs) == settings.max_groups or (len(part) < 2 and not alone):
                 continue
             rows += [{**row, "group": len(outputs)} for row in part]
             outputs.append(-(-sum(row["size"] for row in part) // settings.target_file_size))
     table = pa.Table.from_pylist([{k: row[k] for k in CLUSTERING_SCHEMA.names} for row in rows], CLUSTERING_SCHEMA)
     return table, tuple(outputs)
+
+
+def _clusterings(client: MetaClient) -> frozenset[str]:
+    """Times of the completed clusterings on the active timeline."""
+    timeline = client.timeline
+    replaced = timeline.completed({REPLACE_COMMIT})
+    return frozenset(one.requested for one in replaced if timeline.commit_metadata(one).operation == _CLUSTER)
 
 
 def _packed(rows: list[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:

@@ -16,7 +16,7 @@ from hudi_hive.timeline.core import Timeline
 from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CleanMetadata
 from hudi_hive.write.coordination import log_failure, reported
-from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.options import CleanSettings, WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import keeps_all
@@ -96,13 +96,18 @@ def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -
     if not config.clean.automatic:
         return []
     timeline = context.client.timeline
-    if not timeline.pending({CLEAN}) and _writes_since(timeline, {CLEAN}) < config.clean.trigger_commits:
+    if not timeline.pending({CLEAN}) and not clean_is_due(context.client, config.clean):
         return []
     # On a store the lock is a file, which is not made where the timeline says that all is kept.
     if not context.client.storage.is_local and not timeline.pending({CLEAN}) and keeps_all(context):
         return []
     report.cleaned = TableServices(context).clean()
     return [] if report.cleaned is None else [report.cleaned.instant.requested]
+
+
+def clean_is_due(client: MetaClient, settings: CleanSettings) -> bool:
+    """Whether a clean is due, by the number of writes since the last one."""
+    return _writes_since(client.timeline, {CLEAN}) >= settings.trigger_commits
 
 
 def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:

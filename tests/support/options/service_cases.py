@@ -104,6 +104,17 @@ def inserted(path: Path, options: Mapping[str, str]) -> Any:
     return view
 
 
+def clustered_twice(path: Path, options: Mapping[str, str]) -> Any:
+    """How many clusterings were done in each of two runs, and of how many file groups; nothing is written between."""
+    make_with_rows(path)
+    done = []
+    for _ in range(2):
+        table = HudiTable.open(path)
+        commits = table.cluster(options).result
+        done.append([table.client.timeline.commit_metadata(one).replaced.num_rows for one in commits])
+    return done
+
+
 def left_behind(path: Path, options: Mapping[str, str]) -> Any:
     """A write to a table where a writer of another machine has had no heartbeat for 90 seconds."""
     make_with_rows(path)
@@ -266,6 +277,8 @@ SERVICE_CASES = (
     _case(services.CLUSTERING_TARGET_SIZE, "1000", inserted, **_CLUSTER),
     _case(services.CLUSTERING_MAX_GROUP_SIZE, "1000", inserted, **_CLUSTER),
     _case(services.CLUSTERING_MAX_GROUPS, "1", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_SINGLE_GROUPS, "true", clustered_twice),
+    _case(services.INCREMENTAL_SERVICES, "true", clustered_twice, CLUSTERING_SORT_COLUMNS="name"),
     _case(services.CLUSTERING_PARTITION_REGEX, "a", inserted, **_CLUSTER),
     _case(services.CLUSTERING_PARTITIONS, "a", inserted, **_CLUSTER),
 )
