@@ -417,7 +417,9 @@ class _SearchArgument:
             return Other()
         if not all(_is_exact(one.value) or (of_range and one.value is None) for one in literals):
             return Other()
-        operands = (Literal(False, "boolean"), column, *literals) if of_range else (column, *literals)
+        operands: tuple[Expression, ...] = (
+            (Literal(False, "boolean"), column, *literals) if of_range else (column, *literals)
+        )
         comparison = Call(_LEAVES[operator.name], operands, "boolean")
         return _of_whole_numbers(comparison, column, literals) if type_name == "bigint" else comparison
 
