@@ -36,6 +36,7 @@ class Face(StrEnum):
     WRITE = "write"
     READ = "read"
     STREAM = "stream"
+    SINK = "stream sink"
     SYNC = "sync"
     INPUT_FORMAT = "input format"
     LOCK = "lock"

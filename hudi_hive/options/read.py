@@ -1,4 +1,4 @@
-"""Options of a read and of a stream of commits."""
+"""Options of a read, of a stream of commits, and of a stream that is written to a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
-from hudi_hive.options.parsers import any_text, boolean, member, positive, text
+from hudi_hive.options.parsers import any_text, boolean, member, positive, text, whole
 from hudi_hive.options.write import NO_LISTING
 
 WRITE, READ, STREAM, INPUT_FORMAT, SYNC = Face.WRITE, Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
@@ -201,3 +201,93 @@ FAIL_ON_DATA_LOSS: Final = Option(
 )
 
 STREAM_OPTIONS: Final = (START_OFFSET, MAX_COMMITS, MAX_BYTES, FAIL_ON_DATA_LOSS)
+
+# -- streams that write ------------------------------------------------------------------------------------------------
+
+_SINK: Final = Face.SINK
+
+CHECKPOINT_IDENTIFIER: Final = Option(
+    "hoodie.datasource.write.streaming.checkpoint.identifier",
+    text,
+    "default_single_writer",
+    "The name under which commits keep the number of a stream's last batch; each stream into a table has its own.",
+    honoured_by=(_SINK,),
+)
+STREAM_RETRIES: Final = Option(
+    "hoodie.datasource.write.streaming.retry.count",
+    positive,
+    3,
+    "Tries of a batch that fails.",
+    honoured_by=(_SINK,),
+)
+STREAM_RETRY_INTERVAL: Final = Option(
+    "hoodie.datasource.write.streaming.retry.interval.ms",
+    whole,
+    2000,
+    "Milliseconds before the second try of a batch, twice as many before each further one.",
+    honoured_by=(_SINK,),
+)
+IGNORE_FAILED_BATCH: Final = Option(
+    "hoodie.datasource.write.streaming.ignore.failed.batch",
+    boolean,
+    False,
+    "Go on without a batch that failed at all tries: its rows are lost.",
+    honoured_by=(_SINK,),
+    refused={WRITE: Refused("a failed write is an error", ("false",))},
+)
+DISABLE_COMPACTION: Final = Option(
+    "hoodie.datasource.write.streaming.disable.compaction",
+    boolean,
+    False,
+    "Leave the compaction of the table to other processes.",
+    honoured_by=(_SINK,),
+    refused={WRITE: Refused("a write that is no stream compacts by hoodie.compact.inline alone", ("false",))},
+)
+ASYNC_COMPACTION: Final = Option(
+    "hoodie.datasource.compaction.async.enable",
+    boolean,
+    True,
+    "Plan compactions of a merge-on-read table behind batches, and run them beside the stream.",
+    honoured_by=(_SINK,),
+    refused={
+        WRITE: Refused(
+            "nothing runs beside a write that is no stream: plan with hoodie.compact.schedule.inline, run "
+            "`hudi-hive table compact`",
+            ("false",),
+        )
+    },
+)
+ASYNC_CLUSTERING: Final = Option(
+    "hoodie.clustering.async.enabled",
+    boolean,
+    False,
+    "Plan clusterings behind batches, and run them beside the stream.",
+    honoured_by=(_SINK,),
+    refused={
+        WRITE: Refused(
+            "nothing runs beside a write that is no stream: plan with hoodie.clustering.schedule.inline, run "
+            "`hudi-hive table cluster`",
+            ("false",),
+        )
+    },
+    aliases=("hoodie.datasource.clustering.async.enable",),
+)
+ASYNC_CLUSTERING_COMMITS: Final = Option(
+    "hoodie.clustering.async.max.commits",
+    positive,
+    4,
+    "Commits after which a clustering beside a stream is due.",
+    honoured_by=(_SINK,),
+    refused={WRITE: Refused("schedule clustering with `hudi-hive table cluster`", ("4",))},
+)
+
+SINK_OPTIONS: Final = (
+    CHECKPOINT_IDENTIFIER,
+    STREAM_RETRIES,
+    STREAM_RETRY_INTERVAL,
+    IGNORE_FAILED_BATCH,
+    DISABLE_COMPACTION,
+    ASYNC_COMPACTION,
+    ASYNC_CLUSTERING,
+    ASYNC_CLUSTERING_COMMITS,
+)

@@ -16,7 +16,7 @@ from hudi_hive.options.harmless import HARMLESS_OPTIONS
 from hudi_hive.options.jobs import JOB_OPTIONS
 from hudi_hive.options.locks import LOCK_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
-from hudi_hive.options.read import READ_OPTIONS, STREAM_OPTIONS
+from hudi_hive.options.read import READ_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
 from hudi_hive.options.services import METRICS_OPTIONS, SERVICE_OPTIONS
 from hudi_hive.options.storage import STORAGE_OPTIONS
 from hudi_hive.options.sync import GLUE_OPTIONS, SYNC_OPTIONS
@@ -39,6 +39,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Several writers, locks": LOCK_OPTIONS,
     "Reads": READ_OPTIONS,
     "Streams": STREAM_OPTIONS,
+    "Streams that write": SINK_OPTIONS,
     "Hive jobs": JOB_OPTIONS,
     "Syncs": SYNC_OPTIONS,
     "Syncs to AWS Glue": GLUE_OPTIONS,

@@ -20,21 +20,6 @@ def _unsupported(name: str, but_for: tuple[str, ...], remedy: str, *, since: int
 
 
 UNSUPPORTED_OPTIONS: Final = (
-    _unsupported(
-        "hoodie.datasource.compaction.async.enable",
-        _OFF,
-        "nothing runs in the background: plan with hoodie.compact.schedule.inline, run `hudi-hive table compact`",
-    ),
-    _unsupported(
-        "hoodie.clustering.async.enabled",
-        _OFF,
-        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
-    ),
-    _unsupported(
-        "hoodie.datasource.clustering.async.enable",
-        _OFF,
-        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
-    ),
     _unsupported("hoodie.index.class", ("",), "index classes of your own are not known: set hoodie.index.type"),
     _unsupported(
         "hoodie.storage.layout.partitioner.class",
@@ -65,7 +50,6 @@ UNSUPPORTED_OPTIONS: Final = (
         "partition statistics have one file group",
         since=8,
     ),
-    _unsupported("hoodie.clustering.async.max.commits", ("4",), "schedule clustering with `hudi-hive table cluster`"),
     _unsupported("hoodie.clustering.preserve.commit.metadata", ("true",), "records keep their commit times"),
     _unsupported(
         "hoodie.clustering.updates.strategy",
@@ -83,9 +67,7 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
     _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files are Parquet"),
     _unsupported(HOODIE_BOOTSTRAP_BASE_PATH, ("",), "bootstrap tables with Hudi's own tools"),
-    _unsupported("hoodie.datasource.write.streaming.ignore.failed.batch", _OFF, "a failed write is an error"),
     _unsupported("hoodie.write.ignore.failed", _OFF, "a failed write is an error"),
-    _unsupported("hoodie.datasource.write.streaming.disable.compaction", _OFF, "set hoodie.compact.inline"),
     _unsupported(
         "hoodie.bulkinsert.user.defined.partitioner.class",
         (

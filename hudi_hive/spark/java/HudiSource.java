@@ -82,7 +82,10 @@ public class DefaultSource
     }
 
     public Sink createSink(SQLContext context, Map parameters, Seq partitionColumns, OutputMode mode) {
-        return (Sink) ask(new Object[] {"sink", context.sparkSession(), pairs(parameters), mode.toString()});
+        List columns = CollectionConverters.asJava(partitionColumns);
+        return (Sink) ask(
+            new Object[] {"sink", context.sparkSession(), pairs(parameters), mode.toString(), columns.toArray()}
+        );
     }
 
     public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map parameters) {
@@ -117,6 +120,38 @@ public class DefaultSource
 
     static Object orNull(Option value) {
         return value.isDefined() ? value.get() : null;
+    }
+
+    /** Takes the batches of a stream. The function gets number, id of the query, and rows of each. */
+    public static class BatchSink implements Sink {
+        private final String label;
+        private final Function1 write;
+
+        public BatchSink(String label, Function1 write) {
+            this.label = label;
+            this.write = write;
+        }
+
+        public void addBatch(long batch, Dataset rows) {
+            String query = rows.sparkSession().sparkContext().getLocalProperty("sql.streaming.queryId");
+            write.apply(new Object[] {Long.valueOf(batch), query, rows});
+        }
+
+        public String name() {
+            return label;
+        }
+
+        public StructType schema() {
+            return new StructType();
+        }
+
+        public Set capabilities() {
+            return new HashSet();
+        }
+
+        public String toString() {
+            return label;
+        }
     }
 
     /**

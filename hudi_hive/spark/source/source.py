@@ -105,7 +105,7 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     kind, session, pairs, *rest = question
     texts = list(pairs)
     parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
-    environment, parameters = _with_stores(environment, parameters, writes=kind == "write")
+    environment, parameters = _with_stores(environment, parameters, writes=kind in ("write", "sink"))
     if kind == "stream schema":
         from hudi_hive.spark.source.streaming import source_schema
 
@@ -116,11 +116,9 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
         schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
         return create_source(environment, session, rest[1], schema, parameters)
     if kind == "sink":
-        raise SparkError(
-            f"a stream cannot write a Hudi table with mode {rest[0]}",
-            path=parameters.get("path"),
-            remedy="write each batch: writeStream.foreachBatch(lambda rows, _: rows.write.format('hudi')…)",
-        )
+        from hudi_hive.spark.source.batches import create_sink
+
+        return create_sink(environment, session, parameters, str(rest[0]), [str(name) for name in rest[1]])
     if kind == "write":
         return _write(environment, session, parameters, str(rest[0]), rest[1])
     schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))

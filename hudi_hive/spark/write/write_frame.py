@@ -83,6 +83,9 @@ from hudi_hive.write.writers import (
     small_groups_of,
 )
 
+Annotate = Callable[[MetaClient], Mapping[str, str]]
+"""Makes extra metadata of a commit, of the table under its lock."""
+
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 
 
@@ -95,6 +98,7 @@ def write(
     storage_options: Mapping[str, Any] | None = None,
     check: Callable[[MetaClient], None] | None = None,
     replaces: Callable[[str], bool] | None = None,
+    annotate: Annotate | None = None,
 ) -> WriteReport | None:
     """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
 
@@ -108,6 +112,7 @@ def write(
         storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
         check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
         replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
+        annotate: makes extra metadata of the commit of the table as it is when it completes.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -134,16 +139,16 @@ def write(
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)
-        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options, stored))
+        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options, stored, annotate))
     elif client is None:
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)
-        report = _first_write(frame, base, all_options, stored)
+        report = _first_write(frame, base, all_options, stored, annotate)
     else:
         config = WriteConfig.of(all_options, client.config)
         sync = sync_of(session, config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
-        report = SparkWriter(client, config, check, replaces).write(frame)
+        report = _writer(client, config, annotate, check, replaces).write(frame)
     if sync is None:
         return report
     written = MetaClient.load(base, stored)
@@ -178,10 +183,28 @@ def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
     return False
 
 
-def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any], stored: Mapping[str, Any]) -> WriteReport:
+def _first_write(
+    frame: DataFrame,
+    base: str,
+    options: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    annotate: Annotate | None,
+) -> WriteReport:
     """The write of a table that is made for it, and does not stay without it."""
     with discarded_on_failure(base, lambda: _created(base, options, stored), stored) as client:
-        return SparkWriter(client, WriteConfig.of(options, client.config)).write(frame)
+        return _writer(client, WriteConfig.of(options, client.config), annotate).write(frame)
+
+
+def _writer(
+    client: MetaClient,
+    config: WriteConfig,
+    annotate: Annotate | None,
+    check: Callable[[MetaClient], None] | None = None,
+    replaces: Callable[[str], bool] | None = None,
+) -> SparkWriter:
+    writer = SparkWriter(client, config, check, replaces)
+    writer.annotate = annotate
+    return writer
 
 
 def _created(base: str, options: Mapping[str, Any], stored: Mapping[str, Any]) -> MetaClient:

@@ -16,6 +16,7 @@ import os
 import posixpath
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self
@@ -92,6 +93,7 @@ class WriteTransaction:
         instant: requested time of the write.
         behind: the table behind the commit, on a store where that is known without reading it; None otherwise.
         recent: the client was read right before: on a store the write may begin with it as it is. Set before the block.
+        annotate: makes extra metadata of the table as it is under the lock; what it raises ends the write.
     """
 
     client: MetaClient
@@ -114,6 +116,7 @@ class WriteTransaction:
         self.instant = ""
         self.behind = None
         self.recent = False
+        self.annotate: Callable[[MetaClient], Mapping[str, str]] | None = None
         self._unknown = False
         self._prepared: Timeline | None = None
         self._process = 0
@@ -277,8 +280,8 @@ class WriteTransaction:
                 if versions is None:
                     # Others may have made versions of the same columns.
                     versions = next_versions(now, avro, self.instant)
-                if versions:
-                    payload = encode_commit(with_version(metadata, avro, versions), config.layout)
+                if versions or self.annotate is not None:
+                    payload = encode_commit(with_version(self._annotated(metadata, now), avro, versions), config.layout)
                 table = MetadataWriter.open(now, self._config.options, self._executor)
                 if table is not None:
                     changes = metadata_changes(statuses, replaced or {})
@@ -317,6 +320,11 @@ class WriteTransaction:
             replaced={partition: list(ids) for partition, ids in replaced.items()},
             compacted=False,
         )
+
+    def _annotated(self, metadata: NewCommitMetadata, now: MetaClient) -> NewCommitMetadata:
+        if self.annotate is None:
+            return metadata
+        return replace(metadata, extra={**metadata.extra, **self.annotate(now)})
 
     def _operation_of(
         self,

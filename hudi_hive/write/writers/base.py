@@ -60,9 +60,14 @@ class TableCommitter:
         lock: the table's lock; that of the options without it.
         extra: extra metadata of the commits.
 
+    Attributes:
+        annotate: makes more of it of the table as it is when a commit completes; see ``WriteTransaction``.
+
     Raises:
         UnsupportedTableError: the table is of a kind that is not written.
     """
+
+    annotate: Callable[[MetaClient], Mapping[str, str]] | None = None
 
     def __init__(
         self,
@@ -116,6 +121,7 @@ class TableCommitter:
             precondition=precondition,
         )
         transaction.recent = recent
+        transaction.annotate = self.annotate
         return transaction
 
     def write_context(
