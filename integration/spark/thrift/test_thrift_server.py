@@ -342,6 +342,36 @@ def test_a_commit_made_meanwhile_is_seen(server, synced, tmp_path, name, suffix)
         assert (count(one, table), count(other, table)) == (after, after)
 
 
+def test_statements_that_write(server, metastore, tmp_path):
+    with connected(server) as cursor, connected(server) as other:
+        cursor.execute(f"CREATE DATABASE served LOCATION '{tmp_path}/served.db'")
+        cursor.execute("USE served")
+        cursor.execute(
+            "CREATE TABLE t (id INT, v STRING, p STRING) USING hudi PARTITIONED BY (p) "
+            "TBLPROPERTIES (primaryKey = 'id', type = 'mor')"
+        )
+        cursor.execute("INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'x'), (3, 'c', 'y')")
+        cursor.execute("UPDATE t SET v = 'bb' WHERE id = 2")
+        cursor.execute("DELETE FROM t WHERE id = 3")
+        cursor.execute(
+            "MERGE INTO t USING (SELECT 1 AS id, 'aa' AS v, 'x' AS p UNION ALL SELECT 4, 'd', 'z') s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        expected = [(1, "aa", "x"), (2, "bb", "x"), (4, "d", "z")]
+        assert sorted(ask(other, "SELECT id, v, p FROM served.t")) == expected
+        cursor.execute("CREATE TABLE c USING hudi AS SELECT id, v FROM t WHERE id > 1")
+        assert count(other, "served.c") == 2
+        with pytest.raises(OperationalError, match=r"\bid\b"):
+            cursor.execute("UPDATE t SET id = 7 WHERE id = 1")
+        cursor.execute("TRUNCATE TABLE t")
+        assert count(other, "served.t") == 0
+        assert sorted(metastore.tables("served")) == ["c", "t", "t_ro", "t_rt"]
+        cursor.execute("DROP TABLE t")
+        cursor.execute("DROP TABLE c")
+        assert not list(tmp_path.glob("served.db/*/.hoodie"))
+    metastore.drop_database("served", cascade=True)
+
+
 def test_sessions_are_apart(server, synced):
     table = synced("v8_cow_part_mdt")
     database, name = table.split(".")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_PREFIX, HOODIE_QUERY_AS_RO_TABLE
@@ -171,7 +171,14 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
             remedy="leave the property out",
         )
     shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
-    own = StructType([one for one in shown if one.name not in META_FIELDS])
+    stated = {one.name.lower(): one.metadata for one in columns}  # with the comments
+    own = StructType(
+        [
+            StructField(one.name, one.dataType, one.nullable, stated.get(one.name.lower(), one.metadata))
+            for one in shown
+            if one.name not in META_FIELDS
+        ]
+    )
     names = [name for name in own.names if name.lower() in {one.lower() for one in client.config.partition_fields}]
     table.register(replace(table, partition_columns=tuple(names)).ordered(own), names)
 

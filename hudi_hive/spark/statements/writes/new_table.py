@@ -40,13 +40,15 @@ from hudi_hive.spark.bridge import (
     store_options,
     to_arrow_schema,
 )
-from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
+from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.scan import location_of
 from hudi_hive.spark.statements.writes.entry import CatalogEntry, hudi_columns
+from hudi_hive.spark.statements.writes.server_entry import server_table
 from hudi_hive.spark.statements.writes.target import write_settings
 from hudi_hive.storage import Storage
-from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
+from hudi_hive.sync.run import recorded_sync_config
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.table.properties import TableConfig
@@ -268,7 +270,7 @@ class NewTable:
             with discarded_on_failure(self.base, lambda: self.create(columns), self.stored):
                 yield
                 if server:
-                    self._sync(self.partition_columns)
+                    self._enter_in_server(columns)
         except BaseException:
             if not server:
                 self._catalog.dropTable(self._identifier, True, False)
@@ -280,41 +282,38 @@ class NewTable:
         return tuple(read_options(metastore_settings(self.hook.session))[0].get("metastore_uris") or ())
 
     def register(self, columns: StructType, partition_columns: Sequence[str]) -> None:
-        """Make the entry of a table that is there: by a sync to the session's metastore server, else in its catalog."""
+        """Make the entry of a table that is there: in the session's metastore server, else in its catalog."""
+        table = MetaClient.load(self.base, self.stored).config
         if self._uris:
-            self._sync(partition_columns)
+            with HiveMetastore(self._uris) as metastore:
+                metastore.create_table(server_table(self.hook, self._entry(columns, partition_columns, table)))
         else:
-            self._enter(columns, partition_columns, MetaClient.load(self.base, self.stored).config)
+            self._enter(columns, partition_columns, table)
 
-    def _sync(self, partition_columns: Sequence[str]) -> None:
+    def _enter_in_server(self, columns: StructType) -> None:
+        """Make the entry, and after AS SELECT what a sync adds to it."""
         client = MetaClient.load(self.base, self.stored)
-        values, _ = read_options(metastore_settings(self.hook.session))
-        properties = {**self.entry_properties(client.config), MADE_BY_SPARK: PROVIDER}
-        if self.comment is not None:
-            properties["comment"] = self.comment
-        config = HiveSyncConfig(
-            **{
-                **values,
-                "base_path": self.base,
-                "database": self.database,
-                "table": self.name,
-                "partition_fields": tuple(partition_columns),
-                # one entry, of all rows unless the statement says otherwise, as Hudi's own statement makes it
-                "strategy": "RO" if self.base_files_only else "RT",
-                "snapshot_with_table_name": False,
-                "skip_ro_suffix": True,
-                "create_managed_table": not self.external,
-                "table_properties": tuple(properties.items()),
-            },
-            storage_options=self.stored,
-        )
+        options = metastore_settings(self.hook.session)
         with HiveMetastore(self._uris) as metastore:
-            HiveSyncTool(config, metastore=metastore, client=client).sync()
+            table = server_table(self.hook, self._entry(columns, self.partition_columns, client.config))
+            metastore.create_table(table)
+            try:
+                if client.timeline.write_instants():
+                    config = recorded_sync_config(metastore, table, client, options, self.stored)
+                    HiveSyncTool(config, metastore=metastore, client=client).sync()
+            except BaseException:
+                metastore.drop_table(self.database, self.name, if_exists=True)
+                raise
 
     def _enter(
         self, columns: StructType, partition_columns: Sequence[str], table: TableDefinition | TableConfig
     ) -> None:
-        CatalogEntry(
+        self._entry(columns, partition_columns, table).make(self.hook)
+
+    def _entry(
+        self, columns: StructType, partition_columns: Sequence[str], table: TableDefinition | TableConfig
+    ) -> CatalogEntry:
+        return CatalogEntry(
             self.database,
             self.name,
             hudi_columns(columns),
@@ -325,7 +324,7 @@ class NewTable:
             self.comment,
             merge_on_read=table.table_type == table_options.MERGE_ON_READ,
             base_file_format=self.properties.get(HOODIE_TABLE_BASE_FILE_FORMAT, "PARQUET").upper(),
-        ).make(self.hook)
+        )
 
 
 def database_and_name(hook: SessionHook, parts: Sequence[str]) -> tuple[str, str]:
