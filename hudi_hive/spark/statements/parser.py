@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.partitions import show_partitions
+from hudi_hive.spark.statements.procedures import parsable_call
 from hudi_hive.spark.statements.rewrite import rewrite_writes
 from hudi_hive.spark.statements.statements import alter_columns, check_statement, check_syntax
 from hudi_hive.spark.statements.writes import with_arguments
@@ -38,12 +39,12 @@ class HudiParser(JavaProxy):
     @to_java
     def parsePlan(self, text: str) -> JavaValue:
         """A statement."""
-        return self._parsed(text, lambda: self._delegate.parsePlan(text))
+        return self._parsed(text, self._delegate.parsePlan)
 
     @to_java
     def parsePlanWithParameters(self, text: str, parameters: JavaValue) -> JavaValue:
         """A statement with parameters (Spark 4.1 and later)."""
-        return self._parsed(text, lambda: self._delegate.parsePlanWithParameters(text, parameters))
+        return self._parsed(text, lambda each: self._delegate.parsePlanWithParameters(each, parameters))
 
     @to_java
     def parseQuery(self, text: str) -> JavaValue:
@@ -69,13 +70,16 @@ class HudiParser(JavaProxy):
 
     # -- statements ------------------------------------------------------------------------------------------------
 
-    def _parsed(self, text: str, parse: Callable[[], JavaValue]) -> JavaValue:
+    def _parsed(self, text: str, parse: Callable[[str], JavaValue]) -> JavaValue:
         self._hook.begin_statement()
         try:
-            plan = parse()
+            plan = parse(text)
         except (PySparkException, Py4JJavaError):
-            check_syntax(self._hook, text)
-            raise
+            call = parsable_call(text)
+            if call is None:
+                check_syntax(self._hook, text)
+                raise
+            plan = parse(call)
         if class_name(plan) not in _QUERIES:
             plan = alter_columns(self._hook, plan)
             plan = rewrite_writes(self._hook, plan)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from py4j.java_gateway import JavaObject
+
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
+from hudi_hive.spark.statements.procedures import call_plan
 from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
@@ -40,6 +43,7 @@ _INSERT_ARGUMENTS: Final = (
     "ifPartitionNotExists",
     "byName",
 )
+_SCRIPTS: Final = frozenset({"CompoundBody", "ExceptionHandler"})
 _INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child"}
 """Node -> its argument that is a statement."""
 
@@ -64,6 +68,10 @@ def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
         # An insert into several tables.
         parts = [rewrite_writes(hook, child) for child in scala_items(plan.children())]
         return with_arguments(jvm, plan, {"children": jvm.seq(parts)})
+    if kind == "Call":
+        return call_plan(hook, plan)
+    if kind == "CompoundBody":
+        return _calls_of_script(hook, plan)
     if kind in _CREATES and str(option(plan.tableSpec().provider()) or "").lower() in FORMATS:
         return _CREATES[kind](hook, plan)
     if kind in _LIKES:
@@ -72,6 +80,33 @@ def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
         target = _target(hook, plan)
         return plan if target is None else _WRITES[kind](target, plan)
     return plan
+
+
+def _calls_of_script(hook: SessionHook, part: JavaValue) -> JavaValue:
+    """A part of a script with each ``CALL`` in it as one that we carry out; the part itself without any."""
+    jvm = hook.environment.jvm
+    if not isinstance(part, JavaObject):
+        return part
+    if jvm.class_("scala.Option").isInstance(part):
+        inner = option(part)
+        changed = _calls_of_script(hook, inner)
+        return part if changed is inner else jvm.some(changed)
+    if jvm.class_("scala.collection.Seq").isInstance(part):
+        parts = list(scala_items(part))
+        each = [_calls_of_script(hook, one) for one in parts]
+        return part if all(new is old for new, old in zip(each, parts, strict=True)) else jvm.seq(each)
+    if not jvm.class_("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan").isInstance(part):
+        return part
+    kind = class_name(part)
+    if kind == "Call":
+        return call_plan(hook, part)
+    if kind not in _SCRIPTS and (not kind.endswith("Statement") or kind == "InsertIntoStatement"):
+        return part
+    arguments = {str(part.productElementName(at)): part.productElement(at) for at in range(part.productArity())}
+    replaced = {name: _calls_of_script(hook, value) for name, value in arguments.items()}
+    if all(replaced[name] is value for name, value in arguments.items()):
+        return part
+    return with_arguments(jvm, part, replaced)
 
 
 def _create_like(hook: SessionHook, plan: JavaValue) -> JavaValue:

@@ -74,18 +74,8 @@ _CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "Rep
 
 _CONTAINERS = frozenset({"CompoundBody", "ExceptionHandler", "ExplainCommand", "SingleStatement", "UnresolvedWith"})
 
-_PROCEDURES = (
-    (r"hive_sync|sync_validate", "`hudi-hive sync`"),
-    (r".*metadata.*", "`hudi-hive metadata` for reading; the rest with Hudi"),
-    (r"stats_.*|show_invalid_parquet|validate_.*", "`hudi-hive stats`"),
-    (r"show_(table_properties|fs_.*|file.*|logfile.*|hoodie_log.*)", "`hudi-hive show` and `hudi-hive files`"),
-    (r"show_.*|.*_commits?.*|commits_compare", "`hudi-hive timeline`"),
-    (r"copy_to_.*|export_.*|.*_query", "`hudi-hive read`, or CREATE TABLE … AS SELECT"),
-)
-"""Names of Hudi's procedures -> what answers in their place; all others change a table."""
-
 _OWN_SYNTAX = re.compile(
-    r"\s*(?P<what>(RUN|SCHEDULE|SHOW)\s+COMPACTION\s+(ON|FOR)|SHOW\s+INDEXES\s+(FROM|IN)|REFRESH\s+INDEX\s+\S+\s+ON"
+    r"\s*(?P<what>SHOW\s+INDEXES\s+(FROM|IN)|REFRESH\s+INDEX\s+\S+\s+ON"
     r"|OPTIMIZE|VACUUM)\s+(?P<table>[\w.`]+|'[^']+')",
     re.IGNORECASE,
 )
@@ -238,21 +228,6 @@ def _check_directory(hook: SessionHook, node: JavaValue) -> None:
         )
 
 
-def _check_call(hook: SessionHook, node: JavaValue) -> None:
-    parts = [str(part) for part in scala_items(node.productElement(0).nameParts())]
-    current = hook.session.sessionState().catalogManager().currentCatalog().name()
-    if str(current) != "spark_catalog" or parts[0] not in ("spark_catalog", "system", parts[-1]):
-        return
-    name = parts[-1].lower()
-    for pattern, instead in _PROCEDURES:
-        if re.fullmatch(pattern, name):
-            raise SparkError(f"CALL {name}: there are no stored procedures", remedy=f"use {instead}")
-    raise SparkError(
-        f"CALL {name}: there are no stored procedures",
-        remedy="use `hudi-hive` for what reads a table or syncs it (`hudi-hive --help`), Hudi for what changes it",
-    )
-
-
 def _check_drop(hook: SessionHook, node: JavaValue) -> None:
     parts = target_of(node)
     if synced_table(hook, parts) is not None:
@@ -278,7 +253,6 @@ def _refuse_managed(what: str, tables: list[tuple[str, str]]) -> None:
 
 
 _CHECKS: dict[str, Callable[[SessionHook, JavaValue], None]] = {
-    "Call": _check_call,
     "CreateTableLike": _check_create_like,
     "CreateTableLikeCommand": _check_create_like,
     "DropNamespace": _check_drop_database,

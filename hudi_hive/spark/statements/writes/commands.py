@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from hudi_hive.spark.bridge import JavaProxy, JavaValue, Jvm, to_java
+from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, quoted, to_java
 
 Rows = Iterable[Sequence[Any]]
 
@@ -20,13 +20,64 @@ def command(jvm: Jvm, text: str, run: Callable[[], Rows | None], columns: str = 
         run: does the work; gives rows of JSON values.
         columns: names and types of the rows as a DDL text; none for a command without rows.
     """
+    if columns:
+        return call(jvm, text, {}, lambda _: run(), columns)
     executor = jvm.package("execution.command").ExternalCommandExecutor(_Runner(run, jvm), text, jvm.map({}))
+    return jvm.package("catalyst.plans.logical").Project(jvm.seq([]), executor)
+
+
+def call(
+    jvm: Jvm,
+    text: str,
+    arguments: Mapping[str, tuple[str, JavaValue]],
+    run: Callable[[list[Any]], Rows | None],
+    columns: str,
+    condition: Callable[[list[Any]], str | None] | None = None,
+) -> JavaValue:
+    """The plan of a command with arguments: Spark's own ``CALL``, so that Spark computes them.
+
+    Args:
+        jvm: the JVM.
+        text: how plans show it.
+        arguments: name -> its type in SQL, and the parsed expression that gives its value.
+        run: does the work, with the arguments' values; gives rows of JSON values.
+        columns: names and types of the rows as a DDL text.
+        condition: which of the rows are shown, as an SQL text made of the arguments' values.
+    """
     parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
-    plans = jvm.package("catalyst.plans.logical")
-    if not columns:
-        return plans.Project(jvm.seq([]), executor)
-    shown = parser.parseExpression(f"from_json(command_output, 'row struct<{columns}>').row.*")
-    return plans.Project(jvm.seq([shown]), executor)
+    schema = jvm.module("org.apache.spark.sql.types.StructType").fromDDL(columns)
+    names = [str(name) for name in schema.fieldNames()]
+
+    def rows(values: JavaValue) -> JavaValue:
+        given = list(values)
+        shown = None if condition is None else condition(given)
+        return _internal_rows(jvm, run(given) or (), names, columns, shown)
+
+    connector = jvm.view.org.apache.spark.sql.connector.catalog
+    parameter = connector.procedures.ProcedureParameter
+    parameters = jvm.gateway.new_array(parameter, len(arguments))
+    values = []
+    for at, (name, (kind, expression)) in enumerate(arguments.items()):
+        cast = parser.parseExpression(f"CAST(1 AS {kind})")
+        values.append(cast.withNewChildren(jvm.seq([expression])))
+        parameters[at] = getattr(parameter, "in")(name, cast.dataType()).build()
+    procedure = jvm.made("HudiProcedure", text, parameters, schema, Function1(rows))
+    identifier = connector.Identifier.of(jvm.strings([]), text)
+    resolved = jvm.package("catalyst.analysis").ResolvedProcedure(procedure, identifier, procedure)
+    return jvm.package("catalyst.plans.logical").Call(resolved, jvm.seq(values), True)
+
+
+def _internal_rows(jvm: Jvm, rows: Rows, names: Sequence[str], columns: str, condition: str | None) -> JavaValue:
+    """Rows as Spark keeps them inside."""
+    texts = [json.dumps({"row": dict(zip(names, row, strict=True))}) for row in rows]
+    values = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(texts))
+    session = jvm.module("org.apache.spark.sql.classic.SparkSession").active()
+    frame = session.createDataset(values, jvm.package("Encoders").STRING())
+    frame = frame.selectExpr(jvm.strings([f"from_json(value, 'row struct<{columns}>').row AS row"]))
+    frame = frame.selectExpr(jvm.strings([f"row.{quoted(name)} AS {quoted(name)}" for name in names]))
+    if condition is not None:
+        frame = frame.filter(condition)
+    return frame.queryExecution().executedPlan().executeCollect()
 
 
 class _Runner(JavaProxy):
@@ -40,8 +91,9 @@ class _Runner(JavaProxy):
 
     @to_java
     def executeCommand(self, command: str, options: JavaValue) -> JavaValue:
-        """Run it; its rows as JSON texts."""
-        return self._jvm.strings([json.dumps({"row": row}) for row in self._run() or ()])
+        """Run it; it has no rows to show."""
+        self._run()
+        return self._jvm.strings([])
 
     class Java:
         implements = ("org.apache.spark.sql.connector.ExternalCommandRunner",)

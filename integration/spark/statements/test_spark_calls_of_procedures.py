@@ -1,0 +1,58 @@
+"""``CALL`` of Hudi's procedures: how calls are written, and what they give."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive.errors import SparkError
+from tests.support.fixtures import unzip_fixture
+
+pytestmark = pytest.mark.jvm
+
+TABLE = "v8_cow_part_mdt"
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    """A session with a table of real Hudi's in its catalog."""
+    made = spark.newSession()
+    made.sql(f"CREATE TABLE called USING hudi LOCATION '{unzip_fixture(TABLE)}'")
+    yield made
+    made.sql("DROP TABLE called")
+
+
+def test_ways_to_write_a_call(session):
+    newest = session.sql("CALL show_commits(table => 'called', limit => 1)").collect()
+    assert len(newest) == 1 and newest[0].action == "commit"
+    for text in (
+        "CALL show_commits('called', 1)",
+        "CALL system.SHOW_COMMITS(`table` => 'default.called', LIMIT => '1')",
+        f"call spark_catalog.system.show_commits(path => '{unzip_fixture(TABLE)}', limit => 2 - 1) ;",
+        "EXECUTE IMMEDIATE 'CALL show_commits(table => ?, limit => 1)' USING 'called'",
+        "BEGIN DECLARE n INT DEFAULT 1; CALL show_commits(table => 'called', limit => n); END",
+    ):
+        assert session.sql(text).collect() == newest, text
+    assert session.sql("CALL show_commits(table => :name, limit => 1)", {"name": "called"}).collect() == newest
+    session.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
+    assert session.sql("CALL show_commits(table => 'called', limit => 1)").collect() == newest
+    session.conf.unset("spark.sql.ansi.enforceReservedKeywords")
+    assert "show_commits" in session.sql("CALL help").first().result
+    assert "Call show_commits" in session.sql("EXPLAIN CALL show_commits('called')").first().plan
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("show_commits(table => 'called', limt => 1)", "no argument 'limt'; did you mean limit?"),
+        ("show_commits(table => 'called', table => 'called')", "table is given twice"),
+        ("show_commits('called', 1, 2)", "3 arguments are too many"),
+        ("show_commits(limit => 1)", "table must be given"),
+        ("show_commits(table => 'called', 1)", "without a name stands behind"),
+        ("show_commits(table => NULL)", "table is NULL"),
+        ("show_nothing()", "no procedure 'show_nothing'"),
+        ("show_commits(table => 'nowhere')", "no Hudi table nowhere"),
+    ],
+)
+def test_calls_that_are_refused(session, call, message):
+    with pytest.raises(SparkError, match=message):
+        session.sql(f"CALL {call}")
