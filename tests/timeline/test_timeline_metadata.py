@@ -23,14 +23,14 @@ def test_all_columns_of_a_write_stat():
         "baseFile": "b", "prevBaseFile": "pb", "logFiles": ["l1", "l2"], "logVersion": 8, "logOffset": 9,
         "cdcStats": {"p/c.cdc": 10}, "minEventTime": 11, "maxEventTime": 12, "totalLogRecords": 13,
         "totalLogBlocks": 14, "totalLogFilesCompacted": 15, "totalLogSizeCompacted": 16,
-        "totalUpdatedRecordsCompacted": 17, "unknownField": {"a": [1]}, "recordsStats": {"val": None},
+        "totalUpdatedRecordsCompacted": 17, "totalCorruptLogBlock": 18, "totalRollbackBlocks": 19, "unknownField": {"a": [1]}, "recordsStats": {"val": None},
     }  # fmt: skip
     table = commit(partitionToWriteStats={"p": [names]}).write_stats
     assert table.schema == WRITE_STATS_SCHEMA
     (row,) = table.to_pylist()
     assert list(row.values()) == [
         "p", "f-0", "p/x.parquet", "null", 1, 2, 3, 4, 5, 6, 7, "b", "pb", ["l1", "l2"], 8, 9, [("p/c.cdc", 10)],
-        11, 12, 13, 14, 15, 16, 17,
+        11, 12, 13, 14, 15, 16, 17, 18, 19,
     ]  # fmt: skip
 
 

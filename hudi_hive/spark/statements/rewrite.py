@@ -10,7 +10,7 @@ from py4j.java_gateway import JavaObject
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
-from hudi_hive.spark.statements.procedures import call_plan
+from hudi_hive.spark.statements.procedures import call_plan, selected_call
 from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
@@ -99,7 +99,7 @@ def _calls_of_script(hook: SessionHook, part: JavaValue) -> JavaValue:
         return part
     kind = class_name(part)
     if kind == "Call":
-        return call_plan(hook, part)
+        return selected_call(hook, part)
     if kind not in _SCRIPTS and (not kind.endswith("Statement") or kind == "InsertIntoStatement"):
         return part
     arguments = {str(part.productElementName(at)): part.productElement(at) for at in range(part.productArity())}

@@ -6,13 +6,14 @@ from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of
 from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 from hudi_hive.table.core.generations import refuse_earlier_table
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.core.overview import instant_rows, slice_rows
+from hudi_hive.table.core.overview import glob_regex, instant_rows, slice_rows
 
 __all__ = [
     "DEFAULT_TABLE_VERSION",
     "MetaClient",
     "TableDefinition",
     "create_table",
+    "glob_regex",
     "instant_rows",
     "is_hudi_table",
     "refuse_damaged_names",

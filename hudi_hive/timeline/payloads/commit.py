@@ -48,6 +48,8 @@ _STAT_FIELDS: Final[dict[str, tuple[str, pa.DataType]]] = {
     "log_files_compacted": ("totalLogFilesCompacted", pa.int64()),
     "log_bytes_compacted": ("totalLogSizeCompacted", pa.int64()),
     "records_compacted": ("totalUpdatedRecordsCompacted", pa.int64()),
+    "corrupt_blocks": ("totalCorruptLogBlock", pa.int64()),
+    "rollback_blocks": ("totalRollbackBlocks", pa.int64()),
 }
 _STAT_TYPE: Final = pa.struct(list(_STAT_FIELDS.values()))
 

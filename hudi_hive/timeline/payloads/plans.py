@@ -156,6 +156,7 @@ class RollbackMetadata:
     targets: tuple[tuple[str, str], ...]
     total_files_deleted: int
     partitions: Mapping[str, RollbackPartition]
+    time_taken_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -339,6 +340,7 @@ def _rollback(fields: Fields, instant: Instant) -> RollbackMetadata:
         tuple(_target(info) for info in fields.children("instantsRollback")),
         fields.integer("totalFilesDeleted") or 0,
         partitions,
+        fields.integer("timeTakenInMillis") or 0,
     )
 
 

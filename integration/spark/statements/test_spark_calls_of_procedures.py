@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.errors import SparkError
-from tests.support.fixtures import unzip_fixture
+from tests.support.fixture_tables import unzip_fixture
 
 pytestmark = pytest.mark.jvm
 

@@ -6,11 +6,15 @@ In comes a parsed ``CALL``, out goes a plan whose rows are the procedure's. A pr
 
 from __future__ import annotations
 
-from hudi_hive.spark.statements.procedures.calls import call_plan, parsable_call
-from hudi_hive.spark.statements.procedures.registry import procedures
+from hudi_hive.spark.statements.procedures.base import Parameter
+from hudi_hive.spark.statements.procedures.calls import call_plan, parsable_call, selected_call
+from hudi_hive.spark.statements.procedures.registry import columns_of, procedures
 
 __all__ = [
+    "Parameter",
     "call_plan",
+    "columns_of",
     "parsable_call",
     "procedures",
+    "selected_call",
 ]

@@ -14,8 +14,8 @@ from typing import Any, Final
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, quoted, scala_items
 from hudi_hive.spark.catalog import SessionHook
-from hudi_hive.spark.statements.procedures.base import Call, Parameter, Procedure
-from hudi_hive.spark.statements.procedures.registry import find_procedure
+from hudi_hive.spark.statements.procedures.base import Parameter, Procedure, ProcedureCall, Rows
+from hudi_hive.spark.statements.procedures.registry import columns_of, find_procedure
 from hudi_hive.spark.statements.writes import call
 
 _OWN_NAMESPACES: Final = frozenset({"spark_catalog", "system"})
@@ -79,9 +79,9 @@ def call_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
     arguments = _arguments(procedure, list(scala_items(node.productElement(1))))
     names = list(arguments)
 
-    def run(values: list[Any]) -> Any:
-        one = Call(hook, procedure, dict(zip(names, values, strict=True)))
-        _check_given(one)
+    def run(values: list[Any]) -> Rows | None:
+        one = ProcedureCall(hook, procedure, dict(zip(names, values, strict=True)))
+        _refuse_nulls(one)
         return procedure.run(one)
 
     def condition(values: list[Any]) -> str | None:
@@ -90,6 +90,17 @@ def call_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
     kinds = {name: (_parameter(procedure, name).kind, value) for name, value in arguments.items()}
     shown = condition if _FILTER in arguments else None
     return call(hook.environment.jvm, procedure.name, kinds, run, procedure.columns, shown)
+
+
+def selected_call(hook: SessionHook, node: JavaValue) -> JavaValue:
+    """A ``CALL`` inside a script as a query of its rows: scripts show the rows of queries alone."""
+    plan = call_plan(hook, node)
+    if plan is node:
+        return node
+    parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    procedure = find_procedure([str(part) for part in scala_items(node.productElement(0).nameParts())][-1])
+    names = [parser.parseExpression(quoted(name)) for name, _ in columns_of(procedure)]
+    return hook.environment.jvm.package("catalyst.plans.logical").Project(hook.environment.jvm.seq(names), plan)
 
 
 def _is_own(hook: SessionHook, parts: list[str]) -> bool:
@@ -105,21 +116,21 @@ def _arguments(procedure: Procedure, nodes: list[JavaValue]) -> dict[str, JavaVa
     Raises:
         SparkError: an argument has no parameter, or a parameter has none or two.
     """
-    given: dict[str, JavaValue] = {}
+    expressions: dict[str, JavaValue] = {}
     for position, node in enumerate(nodes):
         named = class_name(node) == "NamedArgumentExpression"
         parameter = _named(procedure, str(node.key())) if named else _positioned(procedure, position)
-        if not named and given and any(class_name(one) == "NamedArgumentExpression" for one in nodes[:position]):
+        if not named and expressions and any(class_name(one) == "NamedArgumentExpression" for one in nodes[:position]):
             raise _error(procedure, "an argument without a name stands behind one with a name", "name all arguments")
-        if parameter.name in given:
+        if parameter.name in expressions:
             raise _error(procedure, f"{parameter.name} is given twice", "give it once")
-        given[parameter.name] = node.value() if named else node
-    missing = [one.name for one in procedure.parameters if one.required and one.name not in given]
-    if missing == ["table"] and procedure.takes("path") and "path" in given:
+        expressions[parameter.name] = node.value() if named else node
+    missing = [one.name for one in procedure.parameters if one.required and one.name not in expressions]
+    if missing == ["table"] and procedure.takes("path") and "path" in expressions:
         missing = []
     if missing:
         raise _error(procedure, f"{', '.join(missing)} must be given", _takes(procedure))
-    return given
+    return expressions
 
 
 def _named(procedure: Procedure, name: str) -> Parameter:
@@ -152,7 +163,7 @@ def _parameter(procedure: Procedure, name: str) -> Parameter:
     return parameter
 
 
-def _check_given(call: Call) -> None:
+def _refuse_nulls(call: ProcedureCall) -> None:
     """Refuse NULL for what must be given."""
     for parameter in call.procedure.parameters:
         named = parameter.name in call.values
@@ -160,4 +171,4 @@ def _check_given(call: Call) -> None:
             raise _error(call.procedure, f"{parameter.name} is NULL", "give it a value")
 
 
-__all__ = ["call_plan", "parsable_call"]
+__all__ = ["call_plan", "parsable_call", "selected_call"]

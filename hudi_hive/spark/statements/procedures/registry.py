@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Final
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.statements.procedures.base import Call, Parameter, Procedure, Rows
+from hudi_hive.spark.statements.procedures.base import Parameter, Procedure, ProcedureCall, Rows
 from hudi_hive.spark.statements.procedures.show import SHOW_PROCEDURES
 
 _COLUMN: Final = re.compile(r"(?:`([^`]*)`|(\w+)) (\w+)")
@@ -23,7 +23,7 @@ def procedures() -> Mapping[str, Procedure]:
     return MappingProxyType({one.name: one for one in sorted(every, key=lambda one: one.name)})
 
 
-def _help(call: Call) -> Rows:
+def _help(call: ProcedureCall) -> Rows:
     """All procedures, or what one of them takes and gives, as the one text that Hudi makes of it."""
     name = call.value("cmd")
     if name is None:
@@ -62,7 +62,7 @@ def columns_of(procedure: Procedure) -> list[tuple[str, str]]:
     return [(name or quoted, kind) for quoted, name, kind in _COLUMN.findall(procedure.columns)]
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["".join(f"\t{cell:<30}" for cell in row) for row in (header, *rows)]
 
 

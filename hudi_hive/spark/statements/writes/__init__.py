@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from hudi_hive.spark.statements.writes.changes import delete_plan, merge_plan, update_plan
-<<<<<<< HEAD
-from hudi_hive.spark.statements.writes.commands import command
-from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan, truncate_plan
-=======
 from hudi_hive.spark.statements.writes.commands import call, command
-from hudi_hive.spark.statements.writes.create import create_as_plan, create_plan, truncate_plan
->>>>>>> 27b8f462 (wip)
+from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan, truncate_plan
 from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from hudi_hive.spark.statements.procedures.base.declaration import (
+    FILTER,
     PATH,
     TABLE,
     TABLE_OR_PATH,
-    Call,
     Parameter,
     Procedure,
+    ProcedureCall,
     Rows,
+    completion_time,
+    java_order,
     limited,
 )
 
 __all__ = [
+    "FILTER",
     "PATH",
     "TABLE",
     "TABLE_OR_PATH",
-    "Call",
     "Parameter",
     "Procedure",
+    "ProcedureCall",
     "Rows",
+    "completion_time",
+    "java_order",
     "limited",
 ]

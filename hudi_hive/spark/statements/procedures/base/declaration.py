@@ -11,11 +11,16 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
+import pyarrow as pa
+
 from hudi_hive.errors import SparkError
+from hudi_hive.formats.hash import string_hashes
 from hudi_hive.spark.bridge import store_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook
 from hudi_hive.spark.scan import location_of
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant, Timeline
+from hudi_hive.timeline.instants import millis_to_instant
 
 Rows = Iterable[Sequence[Any]]
 
@@ -45,6 +50,9 @@ TABLE: Final = Parameter("table", required=True)
 PATH: Final = Parameter("path", own=True)
 """The table by its path, where Hudi takes the name alone."""
 
+FILTER: Final = Parameter("filter", default="", own=True)
+"""A condition on the rows, as SQL text (releases from 1.1 on have it)."""
+
 TABLE_OR_PATH: Final = (Parameter("table"), Parameter("path"))
 
 
@@ -63,7 +71,7 @@ class Procedure:
 
     name: str
     columns: str
-    run: Callable[[Call], Rows | None]
+    run: Callable[[ProcedureCall], Rows | None]
     parameters: tuple[Parameter, ...] = ()
     description: str = ""
     changes: bool = False
@@ -83,7 +91,7 @@ class Procedure:
 
 
 @dataclass(frozen=True)
-class Call:
+class ProcedureCall:
     """One call of a procedure.
 
     Attributes:
@@ -96,7 +104,7 @@ class Call:
     procedure: Procedure
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> Any:  # noqa: ANN401
         """The value of a parameter, or its default."""
         parameter = self.procedure.parameter(name)
         assert parameter is not None, name
@@ -131,7 +139,7 @@ class Call:
         Raises:
             SparkError: there is no such table, or it is none of Hudi's.
         """
-        name = self.text("table")
+        name = self.text("table") if self.procedure.takes("table") else None
         if name is None:
             return None
         parser = self.hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
@@ -177,7 +185,37 @@ class Call:
         return MetaClient.load(self.location, self.store_options)
 
 
-def limited(call: Call, rows: Rows) -> Rows:
-    """The first rows, as many as the call's ``limit`` says; all where it is NULL or none of the parameters."""
+def completion_time(timeline: Timeline, instant: Instant) -> str | None:
+    """When an instant was completed; None of a pending one. Up to version 6 it is when its file was written."""
+    modified = timeline.mtime_ms(instant)
+    if instant.completed is not None or not instant.is_completed or modified is None:
+        return instant.completed
+    return millis_to_instant(modified, timeline.timezone)
+
+
+def limited(call: ProcedureCall, rows: Rows) -> Rows:
+    """The first rows, as many as the call's ``limit`` says; all where it is NULL or none of the parameters.
+
+    Raises:
+        SparkError: the limit is negative.
+    """
     limit = call.value("limit") if call.procedure.takes("limit") else None
-    return rows if limit is None else islice(rows, max(int(limit), 0))
+    if limit is not None and int(limit) < 0:
+        raise SparkError(f"CALL {call.procedure.name}: limit is {limit}", remedy="give a limit of 0 or more")
+    return rows if limit is None else islice(rows, int(limit))
+
+
+def java_order(texts: Sequence[str], *, copied: bool = False) -> list[str]:
+    """Texts in the order of a ``java.util.HashMap``, which some procedures of Hudi show and cut off by their limit.
+
+    Args:
+        texts: in the order in which they came into the map.
+        copied: from another map at once; the table of such a one may be larger.
+    """
+    size = 16
+    while len(texts) + copied > size * 3 // 4:
+        size *= 2
+    codes = string_hashes(pa.array(texts, pa.string())).tolist()
+    places = [(code & 0xFFFFFFFF) for code in codes]
+    order = sorted(range(len(texts)), key=lambda at: ((places[at] ^ (places[at] >> 16)) & (size - 1), at))
+    return [texts[at] for at in order]

@@ -1,0 +1,66 @@
+"""Writes ``docs/procedures.md`` from the declarations of procedures: ``python -m tools.procedures_page``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hudi_hive.spark.statements.procedures import Parameter, columns_of, procedures
+
+PAGE = Path(__file__).parent.parent / "docs" / "procedures.md"
+
+_HEAD = """# Procedures
+
+Made by `python -m tools.procedures_page` from `hudi_hive/spark/statements/procedures`; do not edit.
+
+After `hudi_spark.enable(spark)` a session runs Hudi's procedures with `CALL name(…)` or `CALL system.name(…)`, also
+from the Thrift server, in `EXECUTE IMMEDIATE` and in scripts. Names of procedures and arguments are those of Hudi
+1.0.2 and may be written in any case. `CALL help()` lists all, `CALL help(cmd => 'name')` shows one.
+
+- **Arguments** go by name, `table => 'db.t'`, or by position, in the order of the table below; those by position come
+  first. Values are any expression that Spark can compute beforehand: literals, `1 + 1`, parameters, variables. They are
+  cast to the types below. Unknown and missing arguments are errors, also of `EXPLAIN`; real Hudi leaves unknown ones
+  unread.
+- **The table** is `table => 'name'` of the session's catalog, or `path => '…'`; arguments in *italics* real Hudi 1.0.2
+  does not have there, and they are given by name only. `filter => 'condition'` keeps the rows for which an SQL
+  condition on the columns holds, after `limit`; Hudi has it from 1.1 on.
+- **Rows**: names, types and order of columns are Hudi's. `RUN COMPACTION ON t AT time`, `SCHEDULE COMPACTION ON t` and
+  `SHOW COMPACTION ON t LIMIT n` are calls of `run_compaction` and `show_compaction`.
+
+Each procedure that reads was run by real Hudi 1.0.2 and by us over the same tables. What differs, and why:
+
+- The rows of the partitions of one commit, and of the files of one partition, come in the order in which they were
+  written; Hudi's come in that of a hash map.
+- `stats_file_sizes` without `partition_path` counts all partitions.
+- `show_logfile_metadata` shows delete blocks, and `show_logfile_records` with `merge` takes several slices; both fail
+  in Hudi.
+- `show_cleans`, `show_cleans_metadata` and `show_clean_plans` are those of Hudi 1.1, `show_timeline` is of its next
+  release.
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    rows = ["| procedure | arguments | columns | what it does |", "|---|---|---|---|"]
+    for one in procedures().values():
+        arguments = ", ".join(_argument(parameter) for parameter in one.parameters)
+        columns = ", ".join(f"`{name}` {kind}" for name, kind in columns_of(one))
+        rows.append(f"| `{one.name}` | {arguments} | {columns} | {one.description} |")
+    return _HEAD + "\n" + "\n".join(rows) + "\n"
+
+
+def _argument(parameter: Parameter) -> str:
+    if parameter.own:
+        return f"*{parameter.name}*"
+    if parameter.required:
+        return f"**`{parameter.name}`** {parameter.kind}"
+    shown = "" if parameter.default in (None, "") else f" = {_default(parameter)}"
+    return f"`{parameter.name}` {parameter.kind}{shown}"
+
+
+def _default(parameter: Parameter) -> str:
+    value = parameter.default
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
