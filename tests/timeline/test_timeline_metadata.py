@@ -23,7 +23,8 @@ def test_all_columns_of_a_write_stat():
         "baseFile": "b", "prevBaseFile": "pb", "logFiles": ["l1", "l2"], "logVersion": 8, "logOffset": 9,
         "cdcStats": {"p/c.cdc": 10}, "minEventTime": 11, "maxEventTime": 12, "totalLogRecords": 13,
         "totalLogBlocks": 14, "totalLogFilesCompacted": 15, "totalLogSizeCompacted": 16,
-        "totalUpdatedRecordsCompacted": 17, "totalCorruptLogBlock": 18, "totalRollbackBlocks": 19, "unknownField": {"a": [1]}, "recordsStats": {"val": None},
+        "totalUpdatedRecordsCompacted": 17, "totalCorruptLogBlock": 18, "totalRollbackBlocks": 19,
+        "unknownField": {"a": [1]}, "recordsStats": {"val": None},
     }  # fmt: skip
     table = commit(partitionToWriteStats={"p": [names]}).write_stats
     assert table.schema == WRITE_STATS_SCHEMA
