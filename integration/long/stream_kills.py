@@ -2,10 +2,10 @@
 
     python -m integration.long.stream_kills [--most 40] [--spark 20] [--seed 1]
 
-Two ways, for copy on write and merge on read, inserts and upserts: a stream without Spark, whose process ends by SIGKILL
-at a call of the storage or half-way in it (``--most`` points of a scenario), services beside the stream included; and a
-query of Spark, whose process and JVM end by SIGKILL at random calls of the driver (``--spark`` kills), started again
-from its checkpoint each time.
+Two ways, for copy on write and merge on read, inserts and upserts: a stream without Spark, whose process ends by
+SIGKILL at a call of the storage or half-way in it (``--most`` points of a scenario), services beside the stream
+included; and a query of Spark, whose process and JVM end by SIGKILL at random calls of the driver (``--spark`` kills),
+started again from its checkpoint each time.
 """
 
 from __future__ import annotations
