@@ -30,6 +30,9 @@ Each procedure that reads was run by real Hudi 1.0.2 and by us over the same tab
 
 - The rows of the partitions of one commit, and of the files of one partition, come in the order in which they were
   written; Hudi's come in that of a hash map.
+- `show_metadata_column_stats_overlap` answers for a partition, too, where Hudi shows none; columns that the table does
+  not have are an error there and in `show_metadata_table_column_stats`, which show nothing in Hudi.
+- `show_rollback_detail` has files below the table's present path, whatever path the rollback saw.
 - `stats_file_sizes` without `partition_path` counts all partitions.
 - `show_logfile_metadata` shows delete blocks, and `show_logfile_records` with `merge` takes several slices; both fail
   in Hudi.

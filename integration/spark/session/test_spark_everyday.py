@@ -287,7 +287,6 @@ REFUSED = [
     "ALTER TABLE hudi.`{p}` REPLACE COLUMNS (x INT)",
     "BEGIN ALTER TABLE {t} ADD COLUMN x INT; END",
     "INSERT OVERWRITE DIRECTORY '{p}' USING parquet SELECT 1",
-    "CREATE TABLE hudi_it.made LIKE {t}",
     "CREATE OR REPLACE TABLE {t} USING parquet AS SELECT 1 x",
     "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (visit_id > 0)",
     "ALTER TABLE {t} CLUSTER BY (page)",

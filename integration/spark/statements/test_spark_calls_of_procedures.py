@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from hudi_hive.errors import SparkError
+from hudi_hive.errors import HudiHiveError, SparkError
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -56,3 +60,31 @@ def test_ways_to_write_a_call(session):
 def test_calls_that_are_refused(session, call, message):
     with pytest.raises(SparkError, match=message):
         session.sql(f"CALL {call}")
+
+
+ANSWERS = json.loads((Path(__file__).parents[2] / "data" / "procedures" / "answers.json").read_text())
+OFTEN = ("v8_mor_rollback",)
+
+
+@pytest.mark.parametrize("name", with_long_cases(OFTEN, ANSWERS))
+def test_same_answers_as_real_hudi(spark, name, thorough):
+    session, base = spark.newSession(), str(unzip_fixture(name))
+    session.sql(f"CREATE TABLE {name} USING hudi LOCATION '{base}'")
+    found = []
+    for text, expected in list(ANSWERS[name].items())[:: 1 if thorough else 3]:
+        call = text.replace("{t}", name).replace("{path}", base)
+        try:
+            rows = session.sql(f"CALL {call}")
+            shown = sorted(repr(list(row)) for row in rows.collect())
+            answer = {"columns": [list(item) for item in rows.dtypes], "rows": shown}
+        except HudiHiveError as error:
+            answer = {"fails": str(error)}
+        if "fails" in expected or "fails" in answer:
+            same = ("fails" in expected) == ("fails" in answer)
+        else:
+            theirs = [repr(row).replace("{path}", base) for row in expected["rows"]]
+            same = answer == {"columns": expected["columns"], "rows": sorted(theirs)}
+        if not same:
+            found.append(f"{call}\n  ours   {answer}\n  theirs {expected}")
+    session.sql(f"DROP TABLE {name}")
+    assert not found, "\n".join(found)

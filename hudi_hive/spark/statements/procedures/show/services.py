@@ -7,7 +7,8 @@ Source: Hudi's ``ShowCompactionProcedure``, ``ShowClusteringProcedure``, ``ShowR
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow.compute as pc
@@ -36,6 +37,7 @@ from hudi_hive.timeline.instants import (
     REPLACE_COMMIT,
     ROLLBACK,
     SAVEPOINT,
+    parse_instant_name,
 )
 
 _LIMIT: Final = Parameter("limit", "int", default=10)
@@ -171,29 +173,52 @@ def _show_clean_plans(call: ProcedureCall) -> Rows:
 
 
 def _show_timeline(call: ProcedureCall) -> Rows:
-    timeline = call.client.timeline
-    active = {(one.requested, one.comparable_action) for one in timeline.instants}
-    old = timeline.archived().instants if call.flag("showArchived") else ()
-    every = [*timeline.instants, *(one for one in old if (one.requested, one.comparable_action) not in active)]
-    begin, end = call.text("startTime") or "", call.text("endTime") or "9"
-    rows = []
-    for one in sorted(every, key=lambda one: one.sort_key, reverse=True):
-        if begin <= one.requested <= end:
-            kind = "ACTIVE" if (one.requested, one.comparable_action) in active else "ARCHIVED"
-            rolled_back = _rolled_back(call, one) if kind == "ACTIVE" else None
-            completed = completion_time(timeline, one)
-            rows.append([one.requested, one.action, one.state.name, one.requested, completed, kind, rolled_back])
-    return limited(call, rows)
+    client = call.client
+    begin, end = call.text("startTime"), call.text("endTime")
+    shown = {"ACTIVE": client.timeline.instants}
+    if call.flag("showArchived"):
+        shown["ARCHIVED"] = client.timeline.archived().instants
+    rows: list[list[Any]] = []
+    written = _written_times(call)
+    for kind, instants in shown.items():
+        rolled_back = _rolled_back(call, instants)
+        for one in instants:
+            if (begin or "") <= one.requested <= (end or "~"):
+                times = [written.get((one.requested, state)) for state in State]
+                info = rolled_back.get((one.requested, one.action == ROLLBACK))
+                rows.append([one.requested, one.action, one.state.name, *times, kind, info])
+    rows.sort(key=lambda row: str(row[0]), reverse=True)
+    return rows if begin and end else limited(call, rows)
 
 
-def _rolled_back(call: ProcedureCall, instant: Instant) -> str | None:
-    """What a rollback took back, for its row."""
-    if instant.action != ROLLBACK:
-        return None
-    if instant.state is State.COMPLETED:
-        return f"Rolled back {', '.join(call.client.timeline.rollback_metadata(instant).rolled_back)}"
-    target = call.client.timeline.rollback_plan(instant).target
-    return None if target is None else f"Rolling back {target[0]}"
+def _written_times(call: ProcedureCall) -> dict[tuple[str, State], str]:
+    """When the file of each state of each active instant was written, in local time."""
+    client = call.client
+    files = client.storage.list(client.timeline_folder)
+    times: dict[tuple[str, State], str] = {}
+    for path, modified in zip(*(files.column(name).to_pylist() for name in ("path", "mtime_ms")), strict=True):
+        instant = parse_instant_name(path.rsplit("/", 1)[-1], client.config.layout, client.timeline_folder)
+        if instant is not None:
+            text = f"{datetime.fromtimestamp(modified / 1000):%m-%d %H:%M:%S}"
+            times[instant.requested, instant.state] = text
+    return times
+
+
+def _rolled_back(call: ProcedureCall, instants: Sequence[Instant]) -> dict[tuple[str, bool], str]:
+    """Requested time, and whether it is a rollback's -> what it took back, or what took it back."""
+    info: dict[tuple[str, bool], str] = {}
+    takers: dict[str, list[str]] = {}
+    for instant in (one for one in instants if one.action == ROLLBACK):
+        if instant.is_completed:
+            commits = call.client.timeline.rollback_metadata(instant).rolled_back
+            info[instant.requested, True] = f"Rolled back: {', '.join(commits)}"
+        else:
+            target = call.client.timeline.rollback_plan(instant).target
+            commits = () if target is None else (target[0],)
+            info[instant.requested, True] = f"Rolls back {', '.join(commits)}"
+        for commit in commits:
+            takers.setdefault(commit, []).append(instant.requested)
+    return info | {(one, False): f"Rolled back by: {', '.join(times)}" for one, times in takers.items()}
 
 
 SERVICE_PROCEDURES: Final = (
@@ -262,8 +287,8 @@ SERVICE_PROCEDURES: Final = (
     ),
     Procedure(
         "show_timeline",
-        "instant_time string, action string, state string, requested_time string, completed_time string, "
-        "timeline_type string, rollback_info string",
+        "instant_time string, action string, state string, requested_time string, inflight_time string, "
+        "completed_time string, timeline_type string, rollback_info string",
         _show_timeline,
         (
             *TABLE_OR_PATH,
