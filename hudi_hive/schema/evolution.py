@@ -7,7 +7,6 @@ Source: docs/format.md#id-based-schemas.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final, Self
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD
+from hudi_hive.schema.from_arrow import is_avro_name
 from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, InternalType, MapType, RecordType
 from hudi_hive.schema.internal_avro import type_of, with_new_ids
 from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name
@@ -24,7 +24,6 @@ from hudi_hive.schema.writer_changes import merge_writer
 
 __all__ = ["SchemaUpdate", "merge_writer"]
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _META: Final = (*META_FIELDS, OPERATION_FIELD)
 _MAY_COME: Final = ("delete marker", "ordering column")
 """Roles of columns that a table may get later, with nulls in all rows of before."""
@@ -375,7 +374,7 @@ def _check_text(doc: str | None, name: str) -> None:
 
 
 def _check_name(leaf: str, name: str) -> None:
-    if _NAME.fullmatch(leaf) is None:
+    if not is_avro_name(leaf):
         raise SchemaError(f"{name!r} is no name for a column", remedy="letters, digits and _, no digit in front")
     if leaf.lower() in _META:
         raise SchemaError(f"{name!r} is the name of a meta column of Hudi")

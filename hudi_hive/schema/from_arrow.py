@@ -15,7 +15,6 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _FIRST: Final = re.compile(r"\A[^A-Za-z_]")
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]")
 _MASK: Final = "__"
@@ -66,7 +65,7 @@ def arrow_to_avro(schema: pa.Schema, name: str, namespace: str = "") -> dict[str
 
 
 def _record(fields: list[pa.Field], name: str, namespace: str) -> dict[str, Any]:
-    if not _NAME.match(name):
+    if not is_avro_name(name):
         raise SchemaError(f"{name!r} is no name for an Avro record", remedy="letters, digits and _")
     own = f"{namespace}.{name}" if namespace else name
     record: dict[str, Any] = {"type": "record", "name": name}
@@ -76,8 +75,20 @@ def _record(fields: list[pa.Field], name: str, namespace: str) -> dict[str, Any]
     return record
 
 
+def is_avro_name(text: str) -> bool:
+    """Whether Avro's Java library takes a name: letters of any script, digits and ``_``, no digit in front.
+
+    Source: ``Schema.validateName``, which looks at the 16 bits of Java's ``char``, of which letters beyond are two.
+    """
+    return bool(text) and not text[0].isdecimal() and all(map(_is_name_part, text))
+
+
+def _is_name_part(one: str) -> bool:
+    return one == "_" or (one <= "\uffff" and (one.isalpha() or one.isdecimal()))
+
+
 def _field(entry: pa.Field, namespace: str) -> dict[str, Any]:
-    if not _NAME.match(entry.name):
+    if not is_avro_name(entry.name):
         raise SchemaError(
             f"Avro does not take the column name {entry.name!r}", remedy="letters, digits and _, no digit in front"
         )

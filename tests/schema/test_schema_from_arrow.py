@@ -75,3 +75,14 @@ def test_decimals_take_as_few_bytes_as_parquet_gives_them(precision):
     pq.write_table(table, sink)
     column = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema.column(0)
     assert fields[0]["type"][1]["size"] == column.length
+
+
+@pytest.mark.parametrize("name", ["größe", "日期", "_1", "ключ٣"])
+def test_names_of_any_script(name):
+    assert arrow_to_avro(pa.schema([pa.field(name, pa.int32())]), "r")["fields"][0]["name"] == name
+
+
+@pytest.mark.parametrize("name", ["", "1a", "٣a", "a b", "m²", "a-b", "a.b", "𝒳"])
+def test_names_that_java_does_not_take(name):
+    with pytest.raises(SchemaError):
+        arrow_to_avro(pa.schema([pa.field(name, pa.int32())]), "r")

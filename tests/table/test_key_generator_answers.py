@@ -62,3 +62,31 @@ def test_rows_get_the_keys_and_paths_of_the_release(version, number):
             with pytest.raises(HudiHiveError):
                 generator.record_keys(one)
                 generator.partition_paths(one)
+
+
+@pytest.mark.usefixtures("in_utc")
+@pytest.mark.parametrize("encoded", ["false", "true"])
+def test_sql_writes_times_into_paths(encoded):
+    """Real Hudi's SQL key generator makes the same paths of timestamps, whatever the table says of encoding."""
+    table = {
+        "hoodie.table.name": "t",
+        "hoodie.table.version": "8",
+        "hoodie.table.recordkey.fields": "id",
+        "hoodie.table.partition.fields": "at,p",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": encoded,
+    }
+    generator = KeyGenerator.of(
+        TableConfig.from_properties(table), {"hoodie.hive.partition.timestamps.as.text": "true"}
+    )
+    moments = pa.array([1704104430500000, None, -1500000], pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": ["1", "2", "3"], "at": moments, "p": ["x", "y", "x"]})
+    assert generator.partition_paths(rows).to_pylist() == [
+        "at=2024-01-01 10%3A20%3A30/p=x",
+        "at=__HIVE_DEFAULT_PARTITION__/p=y",
+        "at=1969-12-31 23%3A59%3A58/p=x",
+    ]
+    has_time, has_part = generator.matcher(rows[:1], {"at"}), generator.matcher(rows[:1], {"p"})
+    paths = ["at=2024-01-01 10%3A20%3A30/p=z", "at=2024-01-01 10%3A20%3A31/p=x", "at=a.b/p=x"]
+    assert [has_time(path) for path in paths] == [True, False, False]
+    assert [has_part(path) for path in paths] == [False, True, True]

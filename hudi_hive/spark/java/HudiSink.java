@@ -60,7 +60,7 @@ public class HudiSink implements Table, SupportsWrite {
     public Transform[] partitioning() {
         Transform[] transforms = new Transform[partitionColumns.length];
         for (int i = 0; i < transforms.length; i++) {
-            transforms[i] = Expressions.identity(partitionColumns[i]);
+            transforms[i] = Expressions.identity("`" + partitionColumns[i].replace("`", "``") + "`");
         }
         return transforms;
     }

@@ -192,10 +192,13 @@ def _check_create(node: JavaValue) -> None:
     specification = node.tableSpec()
     if str(option(specification.provider()) or "").lower() not in FORMATS:
         return
-    raise SparkError(
-        f"CREATE TABLE {'.'.join(target_of(node))} USING hudi",
-        remedy=f"write the table with Hudi; then {SYNC_REMEDY}, which makes its entry in the metastore",
-    )
+    name = ".".join(target_of(node))
+    if class_name(node).startswith("Replace"):
+        raise SparkError(
+            f"REPLACE TABLE {name} USING hudi: Hudi's SQL has no such statement",
+            remedy="use INSERT OVERWRITE for other rows, DROP TABLE and CREATE TABLE for other columns",
+        )
+    raise SparkError(f"CREATE TABLE {name} USING hudi", remedy="run it as a statement of its own")
 
 
 def _check_create_like(hook: SessionHook, node: JavaValue) -> None:

@@ -70,7 +70,7 @@ from hudi_hive.write.files import (
     WriteHandle,
     record_size,
 )
-from hudi_hive.write.index import HITS_SCHEMA, Index, open_index
+from hudi_hive.write.index import HITS_SCHEMA, BucketIndex, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, refuse_gone_groups, refuse_nested_partitions
 from hudi_hive.write.writers import (
@@ -272,16 +272,24 @@ class SparkWriter(Writer[DataFrame]):
 
     def _overwrite(self, rows: DataFrame) -> WriteReport:
         incoming = IncomingRows(rows, self.client, self.config)
-        self.refuse_bucket_overwrite(self.client)
         with (
             self.transaction(REPLACE_COMMIT, precondition=self._check, recent=True) as transaction,
             persisted_frames() as persist,
         ):
             prepared = incoming.prepared(transaction.instant)
-            if incoming.may_delete:
+            index = open_index(self.config, transaction.client)
+            looks = incoming.may_delete or isinstance(index, BucketIndex)
+            if looks:
                 prepared = persist(prepared)
-            statuses = self._new_groups(prepared, incoming, transaction)
-            named = _partitions(prepared) if incoming.may_delete else statuses.column("partition").to_pylist()
+                named = _partitions(prepared)
+            if isinstance(index, BucketIndex):
+                index.start_anew(named)
+                tagged = _tagged(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
+                statuses = self._new_buckets(persist(tagged), incoming, transaction, index)
+            else:
+                statuses = self._new_groups(prepared, incoming, transaction)
+            if not looks:
+                named = statuses.column("partition").to_pylist()
             self.refuse_nested(transaction.client, named)
             if self._replaces is not None:
                 named = [*named, *filter(self._replaces, transaction.client.partition_paths())]
@@ -292,6 +300,16 @@ class SparkWriter(Writer[DataFrame]):
         size = record_size(transaction.client, self.config.files)
         context = self.write_context(transaction, rows.records)
         return statuses_of(prepared, WriteNewFileGroups(context, rows.columns, self.config, rows.spec, size))
+
+    def _tags(self, rows: IncomingRows, transaction: WriteTransaction, index: Index, *, drops: bool = False) -> TagRows:
+        return TagRows(index, transaction.client.timeline, rows.spec, rows.columns, drops)
+
+    def _new_buckets(
+        self, tagged: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index
+    ) -> pa.Table:
+        destinations = self._destinations(transaction.client, tagged, [], index, fills_groups=False)
+        context = self.write_context(transaction, rows.records)
+        return self._to_groups(tagged, destinations, context, rows.columns)
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
@@ -309,7 +327,7 @@ class SparkWriter(Writer[DataFrame]):
             looks_up = self.updates_records(index) or self.drops_duplicates
             hits = self._hits(prepared, index, partitions) if looks_up else None
             drops = self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.DROP
-            step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
+            step = self._tags(rows, transaction, index, drops=drops)
             tagged = persist(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
             fills_groups = self.fills_small_groups(index)

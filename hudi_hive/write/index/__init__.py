@@ -4,6 +4,7 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 """
 
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.bucket import BucketIndex
 from hudi_hive.write.index.existing import existing_records, with_ordering
 from hudi_hive.write.index.key_source import KeySource, slices_of
 from hudi_hive.write.index.kinds import open_index
@@ -16,6 +17,7 @@ __all__ = [
     "HITS_SCHEMA",
     "KEYS_SCHEMA",
     "TAG_SCHEMA",
+    "BucketIndex",
     "Index",
     "IndexOptions",
     "KeySource",

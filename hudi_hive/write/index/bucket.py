@@ -170,6 +170,11 @@ class BucketIndex(Index):
             self._file_ids.update({(path, number): file_id for path, number, file_id in zip(*columns, strict=True)})
             self._listed_partitions.update(new)
 
+    def start_anew(self, partitions: Sequence[str]) -> None:
+        """Take partitions as empty, as they are to an overwrite: their buckets get new file groups."""
+        self._file_ids = {pair: name for pair, name in self._file_ids.items() if pair[0] not in partitions}
+        self._listed_partitions.update(partitions)
+
     def groups(self, partitions: Sequence[str]) -> pa.Table:
         """The file groups of partitions: ``partition``, ``bucket``, ``file_id``.
 

@@ -13,12 +13,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_PREFIX, HOODIE_QUERY_AS_RO_TABLE
+from hudi_hive.names import (
+    HOODIE_DATASOURCE_WRITE_OPERATION,
+    HOODIE_PREFIX,
+    HOODIE_QUERY_AS_RO_TABLE,
+    HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
+)
 from hudi_hive.options import Operation, services
+from hudi_hive.options.write import COMBINE_BEFORE_INSERT
 from hudi_hive.options import table as table_options
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_items, store_options
+from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_items, session_settings, store_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook
 from hudi_hive.spark.scan import table_snapshot
 from hudi_hive.spark.statements.writes.commands import command
@@ -85,7 +91,8 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
             return
         rows = rows.drop(*META_FIELDS)
         columns = table.ordered(hudi_columns(plain(rows.schema)))
-        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: Operation.BULK_INSERT.value}
+        operation = _operation(table)
+        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
         _check_services(table, options)
         with table.made(columns):
             write(rows.select(*columns.names), table.base, options, "append")
@@ -181,6 +188,15 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
     )
     names = [name for name in own.names if name.lower() in {one.lower() for one in client.config.partition_fields}]
     table.register(replace(table, partition_columns=tuple(names)).ordered(own), names)
+
+
+def _operation(table: NewTable) -> str:
+    """The operation of the first rows: a bulk insert, if the session's or the table's settings do not say otherwise."""
+    settings = session_settings(table.hook.session)
+    stated = settings.get(HOODIE_DATASOURCE_WRITE_OPERATION) or settings.get(HOODIE_SPARK_SQL_INSERT_INTO_OPERATION)
+    stated = stated or table.properties.get(HOODIE_SPARK_SQL_INSERT_INTO_OPERATION)
+    inserts = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT)}
+    return stated.lower() if stated and stated.lower() in inserts else Operation.BULK_INSERT.value
 
 
 def _check_services(table: NewTable, options: Mapping[str, str]) -> None:

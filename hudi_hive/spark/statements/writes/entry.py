@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue
+from hudi_hive.spark.bridge import JavaValue, quoted
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
 from hudi_hive.spark.statements.writes.sink import java_schema
 
@@ -85,7 +85,7 @@ class CatalogEntry:
             properties.put("comment", self.comment)
         transforms = jvm.gateway.new_array(connector.expressions.Transform, len(self.partition_columns))
         for at, name in enumerate(self.partition_columns):
-            transforms[at] = connector.expressions.Expressions.identity(name)
+            transforms[at] = connector.expressions.Expressions.identity(quoted(name))
         identifier = connector.catalog.Identifier.of(jvm.strings([self.database]), self.name)
         session = hook.session.sessionState()
         session.catalogManager().v2SessionCatalog().createTable(

@@ -1,0 +1,126 @@
+"""CREATE TABLE and INSERT by the rules of Hudi's SQL: entries, names, operations, what an overwrite replaces."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive import HudiTable
+from tests.support.running.long import with_long_cases
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture
+def session(spark, metastore):
+    """A session whose current database is a new one."""
+    made = spark.newSession()
+    made.sql("CREATE DATABASE IF NOT EXISTS inserts")
+    made.sql("USE inserts")
+    yield made
+    for row in made.sql("SHOW TABLES").collect():
+        made.sql(f"DROP TABLE inserts.`{row.tableName}`")
+    made.sql("DROP DATABASE inserts")
+
+
+def rows(session, query):
+    return sorted(tuple(row) for row in session.sql(query).collect())
+
+
+def operations(path):
+    timeline = HudiTable.open(str(path)).timeline
+    return [timeline.commit_metadata(one).operation for one in timeline.write_instants()]
+
+
+def properties(session, name):
+    return {row.key: row.value for row in session.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+
+
+def test_entries_say_what_the_table_is(session, tmp_path):
+    place = tmp_path / "logged"
+    session.sql(
+        "CREATE TABLE logged (id TINYINT, v VARCHAR(9), ts BIGINT) USING hudi COMMENT 'a log' OPTIONS (PRIMARYKEY = 'id', "
+        f"precombineField = 'ts', type = 'MERGE_ON_READ', hoodie.table.name = 'no') LOCATION '{place}'"
+    )
+    session.sql("INSERT INTO logged VALUES (1, 'a', 1)")
+    session.sql("INSERT INTO logged VALUES (1, 'b', 2)")
+    stated = properties(session, "logged")
+    assert {"type": "mor", "primaryKey": "id", "preCombineField": "ts"}.items() <= stated.items()
+    assert ("Comment", "a log") in [tuple(row)[:2] for row in session.sql("DESCRIBE EXTENDED logged").collect()]
+    assert "hoodie.table.name" not in stated
+    assert session.table("logged").schema.simpleString().endswith("id:int,v:string,ts:bigint>")
+    for name, text in (("logged_ro", "true"), ("logged_rt", "false")):
+        session.sql(
+            f"CREATE TABLE {name} USING hudi TBLPROPERTIES (hoodie.query.as.ro.table = '{text}') LOCATION '{place}'"
+        )
+    assert rows(session, "SELECT v FROM logged_ro") == [("a",)]
+    assert rows(session, "SELECT v FROM logged_rt") == [("b",)]
+    session.sql("CREATE TABLE alike LIKE logged")
+    assert {"type": "mor", "primaryKey": "id"}.items() <= properties(session, "alike").items()
+    session.sql("INSERT INTO alike SELECT * FROM logged")
+    assert rows(session, "SELECT id, v, ts FROM alike") == [(1, "b", 2)]
+    for text in (
+        "CREATE TABLE twice (a INT, A STRING) USING hudi",
+        "CREATE TABLE parts (a INT) USING hudi PARTITIONED BY (a)",
+        "CREATE TABLE buckets (a INT) USING hudi CLUSTERED BY (a) INTO 2 BUCKETS",
+        f"CREATE TABLE known USING hudi PARTITIONED BY (ts) LOCATION '{place}'",
+        "CREATE TABLE made USING hudi TBLPROPERTIES (hoodie.query.as.ro.table = 'true') AS SELECT 1 AS a",
+    ):
+        with pytest.raises(Exception):  # noqa: B017
+            session.sql(text)
+    assert len(session.sql("SHOW TABLES").collect()) == 4
+
+
+def test_inserts_go_by_names_and_by_the_sessions_operation(session, tmp_path):
+    place = tmp_path / "t"
+    session.sql(
+        "CREATE TABLE t (id INT, dt STRING, name STRING, ts BIGINT) USING hudi PARTITIONED BY (dt) "
+        f"TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts') LOCATION '{place}'"
+    )
+    session.sql("INSERT INTO t SELECT 'x' AS dt, 5 AS ts, 'a' AS name, 1 AS id")
+    session.sql("INSERT INTO t PARTITION (dt = 'y') SELECT 6 AS ts, 2 AS id, 'b' AS name")
+    session.sql("INSERT INTO t SELECT 3, 'c', 7, 'y'")
+    session.sql("SET hoodie.datasource.insert.dup.policy=drop")
+    session.sql("INSERT INTO t VALUES (1, 'late', 9, 'x'), (4, 'd', 1, 'x'), (4, 'e', 2, 'x')")
+    session.sql("RESET hoodie.datasource.insert.dup.policy")
+    expected = [(1, "a", 5, "x"), (2, "b", 6, "y"), (3, "c", 7, "y"), (4, "e", 2, "x")]
+    assert rows(session, "SELECT id, name, ts, dt FROM t") == expected
+    session.sql("INSERT OVERWRITE t PARTITION (dt = 'y') SELECT id, name, ts FROM t WHERE false")
+    assert rows(session, "SELECT id FROM t") == [(1,), (4,)]
+    session.sql("SET hoodie.sql.insert.mode=strict")
+    session.sql("SET hoodie.sql.bulk.insert.enable=true")
+    with pytest.raises(Exception, match="is not bulk inserted in mode strict"):
+        session.sql("INSERT INTO t VALUES (9, 'z', 1, 'x')")
+    session.sql("SET hoodie.sql.insert.mode=non-strict")
+    session.sql("INSERT INTO t VALUES (1, 'again', 9, 'x')")
+    assert rows(session, "SELECT name FROM t WHERE id = 1") == [("a",), ("again",)]
+    assert operations(place) == ["UPSERT"] * 3 + ["INSERT", "INSERT_OVERWRITE", "BULK_INSERT"]
+
+
+def test_names_of_any_script_and_times_in_paths(session):
+    session.sql(
+        "CREATE TABLE places (`ключ` INT, `größe` STRING, `日期` TIMESTAMP) USING hudi PARTITIONED BY (`日期`) "
+        "TBLPROPERTIES (primaryKey = 'ключ', type = 'mor')"
+    )
+    session.sql("INSERT INTO places VALUES (1, 'a', TIMESTAMP'2024-01-01 10:20:30.5'), (2, 'b', NULL)")
+    session.sql(
+        "MERGE INTO places t USING (SELECT 1 AS `ключ`, 'c' AS `größe`, TIMESTAMP'2024-01-01 10:20:30.5' AS `日期`) "
+        "s ON t.`ключ` = s.`ключ` WHEN MATCHED THEN UPDATE SET *"
+    )
+    shown = rows(session, "SELECT `ключ`, `größe`, _hoodie_partition_path FROM places")
+    assert shown == [(1, "c", "日期=2024-01-01 10%3A20%3A30"), (2, "b", "日期=__HIVE_DEFAULT_PARTITION__")]
+    assert rows(session, "SELECT `ключ` FROM places WHERE `日期` > TIMESTAMP'2024-01-01 10:20:30'") == [(1,)]
+
+
+@pytest.mark.parametrize("kind", with_long_cases(["mor"], ["cow", "mor"]))
+def test_overwrites_of_buckets(session, kind):
+    session.sql(
+        "CREATE TABLE b (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES "
+        f"(type = '{kind}', primaryKey = 'id', preCombineField = 'ts', hoodie.index.type = 'BUCKET', "
+        "hoodie.bucket.index.num.buckets = '4')"
+    )
+    session.sql("INSERT INTO b VALUES (1, 'a', 1, 'x'), (5, 'b', 1, 'x'), (3, 'c', 1, 'y')")
+    session.sql("INSERT OVERWRITE b PARTITION (dt = 'x') VALUES (1, 'd', 1), (9, 'e', 1)")
+    session.sql("INSERT INTO b VALUES (9, 'f', 2, 'x'), (3, 'g', 2, 'y')")
+    assert rows(session, "SELECT id, name, dt FROM b") == [(1, "d", "x"), (3, "g", "y"), (9, "f", "x")]
+    session.sql("INSERT OVERWRITE b VALUES (7, 'h', 1, 'z')")
+    assert rows(session, "SELECT id, name, dt FROM b") == [(7, "h", "z")]
