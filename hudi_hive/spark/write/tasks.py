@@ -98,7 +98,21 @@ def gathered_tables(batches: Batches, size: int) -> Iterator[pa.Table]:
 def as_schema(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows of Spark's with the Arrow types of ``schema``, which Spark names otherwise (zones, items of lists)."""
     table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-    return table.select(schema.names).cast(schema)
+    table = table.select(schema.names)
+    try:
+        return table.cast(schema)
+    except pa.ArrowInvalid:
+        # The fields of a struct that is null are null, even where Spark says that they never are.
+        return table.cast(pa.schema([pa.field(one.name, _with_nullable_fields(one.type)) for one in schema]))
+
+
+def _with_nullable_fields(arrow: pa.DataType) -> pa.DataType:
+    """A type whose structs may have null in all fields."""
+    if pa.types.is_struct(arrow):
+        return pa.struct([pa.field(one.name, _with_nullable_fields(one.type)) for one in arrow])
+    if pa.types.is_map(arrow):
+        return pa.map_(arrow.key_type, _with_nullable_fields(arrow.item_type))
+    return pa.list_(_with_nullable_fields(arrow.value_type)) if pa.types.is_list(arrow) else arrow
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from hudi_hive.names import (
     HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
 )
 from hudi_hive.options import Operation, services
-from hudi_hive.options.write import COMBINE_BEFORE_INSERT
 from hudi_hive.options import table as table_options
+from hudi_hive.options.write import COMBINE_BEFORE_INSERT
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_items, session_settings, store_options
