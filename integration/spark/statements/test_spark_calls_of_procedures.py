@@ -53,6 +53,7 @@ def test_ways_to_write_a_call(session):
         ("show_commits(limit => 1)", "table must be given"),
         ("show_commits(table => 'called', 1)", "without a name stands behind"),
         ("show_commits(table => NULL)", "table is NULL"),
+        ("show_commits(table => 'called', filter => 'nothing > 3')", "filter 'nothing > 3' cannot be applied"),
         ("show_nothing()", "no procedure 'show_nothing'"),
         ("show_commits(table => 'nowhere')", "no Hudi table nowhere"),
     ],

@@ -6,6 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, quoted, to_java
 
 Rows = Iterable[Sequence[Any]]
@@ -76,8 +80,17 @@ def _internal_rows(jvm: Jvm, rows: Rows, names: Sequence[str], columns: str, con
     frame = frame.selectExpr(jvm.strings([f"from_json(value, 'row struct<{columns}>').row AS row"]))
     frame = frame.selectExpr(jvm.strings([f"row.{quoted(name)} AS {quoted(name)}" for name in names]))
     if condition is not None:
-        frame = frame.filter(condition)
+        frame = _filtered(frame, condition, names)
     return frame.queryExecution().executedPlan().executeCollect()
+
+
+def _filtered(frame: JavaValue, condition: str, names: Sequence[str]) -> JavaValue:
+    try:
+        return frame.filter(condition)
+    except (PySparkException, Py4JJavaError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        remedy = f"give a condition on the columns {', '.join(names)}"
+        raise SparkError(f"the filter {condition!r} cannot be applied: {reason}", remedy=remedy) from error
 
 
 class _Runner(JavaProxy):
