@@ -38,6 +38,27 @@ Each procedure that reads was run by real Hudi 1.0.2 and by us over the same tab
   in Hudi.
 - `show_cleans`, `show_cleans_metadata` and `show_clean_plans` are those of Hudi 1.1, `show_timeline` is of its next
   release.
+
+The procedures that act were run by real Hudi 1.0.2 and by us over the same statements; rows, answers and the timeline's
+actions are the same but for what follows. One that fails leaves the table as it was.
+
+- `options => 'name=value,…'` are options of writes (docs/options.md), before the session's; unknown ones are refused.
+  `skip_locking` changes nothing: the table's lock is always taken.
+- `run_compaction` plans when a compaction is due by `hoodie.compact.inline.max.delta.commits`, `run_clean` by
+  `trigger_max_commits`, as in Hudi. `run_clustering` takes file groups that are alone, and leaves partitions alone in
+  which nothing was written since; `order_strategy` is `linear`, curves are refused.
+- `rollback_to_savepoint` with a later savepoint in the way, and `rollback_to_instant` of what a savepoint keeps or
+  later commits are based on, are refused; Hudi fails in the middle and leaves a table that nobody can write.
+- `truncate_table` is a commit without rows, and so can be undone; Hudi deletes the folder.
+- `delete_savepoint` of several deletes none where one does not exist.
+- `repair_add_partition_meta` looks into partitions of any depth, Hudi's into those of three levels.
+  `repair_migrate_partition_meta` shows alone; Hudi's changes the table also with `dry_run`.
+- `repair_overwrite_hoodie_props` refuses another table version. `upgrade_table` and `downgrade_table` say whether the
+  table is of a version, and refuse to change it: tables that Hudi 1.0.2 downgraded could not be read afterwards.
+- `export_instants` writes JSON of the active timeline and keeps to its `limit`; Hudi's fails with one.
+- `create_metadata_table` and its like show the path of the metadata table; Hudi's `delete_metadata_table` shows `null`.
+- `run_ttl` counts writes to log files as well.
+- Refused by name, with the reason: `run_bootstrap`, `hdfs_parquet_import`, `repair_deduplicate`, `sync_validate`.
 """
 
 

@@ -173,6 +173,19 @@ class TableServices:
             return rollback_failed_writes(self._context, recent=self._read_recently())
         return [rollback(self._context, instant)]
 
+    def rollback_service(self, instant: Instant, *, drop_plan: bool = False) -> RollbackMetadata:
+        """Undo what a compaction or clustering has begun: it goes back to being requested.
+
+        Args:
+            instant: it, inflight.
+            drop_plan: its plan goes too.
+
+        Raises:
+            WriteConflictError: somebody is at work at it, or has completed it.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        return rollback(self._context, instant, drop_plan=drop_plan, dead=True, pending=True)
+
     def create_savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> SavepointMetadata:
         """Keep the files of a completed write from being cleaned, so that the table can be restored to it.
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hudi_hive.errors import SparkError
+from hudi_hive.spark.statements.procedures.act import ACTING_PROCEDURES
 from hudi_hive.spark.statements.procedures.base import Parameter, Procedure, ProcedureCall, Rows
 from hudi_hive.spark.statements.procedures.show import SHOW_PROCEDURES
 
@@ -19,7 +20,7 @@ _COLUMN: Final = re.compile(r"(?:`([^`]*)`|(\w+)) (\w+)")
 @cache
 def procedures() -> Mapping[str, Procedure]:
     """Name -> procedure, sorted by name."""
-    every = (HELP, *SHOW_PROCEDURES)
+    every = (HELP, *ACTING_PROCEDURES, *SHOW_PROCEDURES)
     return MappingProxyType({one.name: one for one in sorted(every, key=lambda one: one.name)})
 
 

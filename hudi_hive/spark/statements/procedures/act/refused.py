@@ -1,0 +1,126 @@
+"""Procedures of Hudi that are not carried out, with the reason; and versions of tables, which are not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.statements.procedures.base import PATH, TABLE, Parameter, Procedure, ProcedureCall, Rows
+
+_VERSIONS: Final = ("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
+
+
+def _version(call: ProcedureCall) -> Rows:
+    """True where the table is of the version already; another one is refused."""
+    named = str(call.value("to_version")).strip().upper()
+    version = _VERSIONS.index(named) if named in _VERSIONS else int(named) if named.isdigit() else None
+    current = call.client.config.version
+    if version is None:
+        raise SparkError(
+            f"CALL {call.procedure.name}: there is no table version {named!r}", remedy="name it SIX, EIGHT or NINE"
+        )
+    if version != current:
+        raise SparkError(
+            f"CALL {call.procedure.name}: the table is of version {current}, and versions of tables are not changed",
+            path=call.location,
+            remedy="Hudi's own CLI does; or copy the rows: CREATE TABLE … TBLPROPERTIES "
+            "('hoodie.write.table.version' = '…') AS SELECT",
+        )
+    return [[True]]
+
+
+def _refused(why: str, remedy: str) -> Callable[[ProcedureCall], Rows]:
+    def refuse(call: ProcedureCall) -> Rows:
+        raise SparkError(f"CALL {call.procedure.name} is not carried out: {why}", remedy=remedy)
+
+    return refuse
+
+
+def _texts(*names: str) -> tuple[Parameter, ...]:
+    return tuple(Parameter(name, required=True) for name in names)
+
+
+_TO_VERSION: Final = (TABLE, Parameter("to_version", required=True), PATH)
+
+REFUSED_PROCEDURES: Final = (
+    Procedure(
+        "upgrade_table",
+        "result boolean",
+        _version,
+        _TO_VERSION,
+        "Says whether the table is of a version; an upgrade is refused.",
+    ),
+    Procedure(
+        "downgrade_table",
+        "result boolean",
+        _version,
+        _TO_VERSION,
+        "Says whether the table is of a version; a downgrade is refused.",
+    ),
+    Procedure(
+        "repair_deduplicate",
+        "result string",
+        _refused(
+            "it would change files of completed commits in their place",
+            "overwrite the partition: INSERT OVERWRITE t PARTITION (…) SELECT … with one row of each key",
+        ),
+        (
+            *_texts("table", "duplicated_partition_path", "repaired_output_path"),
+            Parameter("dry_run", "boolean", default=True),
+            Parameter("dedupe_type", default="insert_type"),
+        ),
+        "Refused.",
+    ),
+    Procedure(
+        "sync_validate",
+        "result string",
+        _refused(
+            "it counts rows through HiveServer2's JDBC",
+            "compare SELECT count(*) of both tables, and CALL show_commits of both",
+        ),
+        (
+            *_texts("src_table", "dst_table", "mode", "hive_server_url", "hive_pass"),
+            Parameter("src_db", default="rawdata"),
+            Parameter("target_db", default="dwh_hoodie"),
+            Parameter("partition_cnt", "int", default=5),
+            Parameter("hive_user", default=""),
+        ),
+        "Refused.",
+    ),
+    Procedure(
+        "hdfs_parquet_import",
+        "import_result int",
+        _refused("it starts a job of Hudi's", "INSERT INTO t SELECT … FROM parquet.`…` writes the rows"),
+        (
+            *_texts("table", "table_type", "src_path", "target_path", "row_key", "partition_key", "schema_file_path"),
+            Parameter("command", default="insert"),
+            Parameter("retry", "int", default=0),
+            Parameter("parallelism", "int", default=1),
+            Parameter("props_file_path", default=""),
+        ),
+        "Refused.",
+    ),
+    Procedure(
+        "run_bootstrap",
+        "status int",
+        _refused("bootstrapped tables are not made", "CREATE TABLE … USING hudi AS SELECT writes the rows anew"),
+        (
+            *_texts("table", "table_type", "bootstrap_path", "base_path", "rowKey_field"),
+            Parameter("base_file_format", default="PARQUET"),
+            Parameter("partition_path_field", default=""),
+            Parameter("bootstrap_index_class"),
+            Parameter("selector_class"),
+            Parameter("key_generator_class"),
+            Parameter("full_bootstrap_input_provider"),
+            Parameter("schema_provider_class", default=""),
+            Parameter("payload_class"),
+            Parameter("parallelism", "int", default=1500),
+            Parameter("enable_hive_sync", "boolean", default=False),
+            Parameter("props_file_path", default=""),
+            Parameter("bootstrap_overwrite", "boolean", default=False),
+            Parameter("options"),
+        ),
+        "Refused.",
+    ),
+)

@@ -1,0 +1,150 @@
+"""Procedures that act: their answers, what becomes of rows and timeline, and what is refused beforehand."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import HudiHiveError, SparkError
+
+pytestmark = pytest.mark.jvm
+
+COLUMNS = "id INT, v DOUBLE, ts BIGINT, p STRING"
+
+
+@pytest.fixture
+def table(spark, tmp_path):
+    """A session, and a function that makes a partitioned table ``acted`` of a type with two rows."""
+    session = spark.newSession()
+
+    def make(kind):
+        session.sql(
+            f"CREATE TABLE acted ({COLUMNS}) USING hudi PARTITIONED BY (p) "
+            f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts') LOCATION '{tmp_path}/acted'"
+        )
+        session.sql("INSERT INTO acted VALUES (1, 1.0, 1, 'x'), (2, 1.0, 1, 'y')")
+        return session
+
+    yield make
+    session.sql("DROP TABLE IF EXISTS acted")
+
+
+def call(session, text):
+    return [tuple(row) for row in session.sql(f"CALL {text}").collect()]
+
+
+def rows(session):
+    return sorted((row.id, row.v) for row in session.sql("SELECT id, v FROM acted").collect())
+
+
+def actions(path):
+    return [f"{one.action}{'' if one.is_completed else '.pending'}" for one in HudiTable.open(path).timeline.instants]
+
+
+def test_compaction_savepoint_and_restore(table, tmp_path):
+    session, path = table("mor"), tmp_path / "acted"
+    assert call(session, "create_savepoint('acted')") == [(True,)]
+    assert call(session, "create_savepoint('acted')") == [(False,)]
+    session.sql("UPDATE acted SET v = 2.0")
+    assert call(session, "run_compaction(op => 'schedule', table => 'acted')") == []  # not due yet
+    options = "options => 'hoodie.compact.inline.max.delta.commits=1'"
+    [(planned, size, state)] = call(session, f"run_compaction(op => 'schedule', table => 'acted', {options})")
+    assert (size, state) == (2, "REQUESTED")
+    with pytest.raises(SparkError, match="no compaction or clustering of that time has begun"):
+        call(session, f"run_rollback_inflight_tableservice(table => 'acted', pending_instant => '{planned}')")
+    for wrong, message in (
+        ("run_compaction(op => 'execute', table => 'acted', instants => '1')", "nothing is pending at 1"),
+        (f"run_compaction(op => 'schedule', table => 'acted', instants => '{planned}')", "leave op or instants out"),
+        ("run_compaction(op => 'once', table => 'acted')", "op is 'once'"),
+        ("run_compaction(op => 'run', table => 'acted', options => 'x')", "'x' in options is no name=value"),
+        ("run_compaction(op => 'run', table => 'acted', options => 'hoodie.x=1')", "unknown option 'hoodie.x'"),
+        ("rollback_to_savepoint(table => 'acted', instant_time => '1')", "there is no savepoint 1"),
+        ("rollback_to_instant(table => 'acted', instant_time => '1')", "there is no such instant"),
+    ):
+        before = actions(path)
+        with pytest.raises(HudiHiveError, match=message):
+            call(session, wrong)
+        assert actions(path) == before
+    done = call(session, f"run_compaction(op => 'run', table => 'acted', timestamp => {planned})")
+    assert done == [(planned, 2, "COMPLETED")]
+    assert rows(session) == [(1, 2.0), (2, 2.0)]
+    assert call(session, f"rollback_to_savepoint(path => '{path}')") == [(True,)]
+    assert rows(session) == [(1, 1.0), (2, 1.0)]
+    assert call(session, "delete_savepoint(table => 'acted')") == [(True,)]
+    assert actions(path) == ["deltacommit", "restore"]
+
+
+def test_clustering_clean_and_partitions(table, tmp_path):
+    session, path = table("cow"), tmp_path / "acted"
+    [(_, size, state, partitions)] = call(
+        session, "run_clustering(table => 'acted', predicate => 'p > \"x\"', show_involved_partition => true)"
+    )
+    assert (size, state, partitions) == (1, "COMPLETED", "p=y")
+    assert call(session, "run_clustering(table => 'acted', predicate => 'p = \"z\"')") == []
+    [(_, size, _, partitions)] = call(session, "run_clustering(table => 'acted', order => 'V,id')")
+    assert (size, partitions) == (1, "*")  # that of x: nothing was written to y since
+    with pytest.raises(SparkError, match="none over the partition columns"):
+        call(session, "run_clustering(table => 'acted', predicate => 'id = 1')")
+    [(_, _, deleted, _, _, version)] = call(session, "run_clean(table => 'acted', retain_commits => 1)")
+    assert (deleted, version) == (1, 2)
+    assert call(session, "run_clean(table => 'acted', retain_commits => 1)") == []
+    assert call(session, "drop_partition(table => 'acted', partition => 'p=x')") == [("Success",)]
+    assert rows(session) == [(2, 1.0)]
+    assert call(session, "truncate_table(table => 'acted')") == []
+    assert rows(session) == []
+    assert actions(path) == ["commit", "replacecommit", "replacecommit", "clean", "replacecommit", "replacecommit"]
+
+
+def test_metadata_table_and_repairs(table, tmp_path):
+    session, path = table("cow"), tmp_path / "acted"
+    [(text,)] = call(session, "delete_metadata_table(table => 'acted')")
+    assert "acted/.hoodie/metadata" in text and not HudiTable.open(path).config.metadata_partitions
+    with pytest.raises(HudiHiveError, match="there is no metadata table"):
+        call(session, "init_metadata_table(table => 'acted')")
+    [(text,)] = call(session, "create_metadata_table(table => 'acted')")
+    assert text.startswith("Created Metadata Table in") and HudiTable.open(path).metadata.validate().is_valid
+    (path / "p=x" / ".hoodie_partition_metadata").unlink()
+    expected = [("p=x", "No", "None"), ("p=y", "Yes", "None")]
+    assert call(session, "repair_add_partition_meta('acted')") == expected
+    assert call(session, "repair_add_partition_meta('acted', false)") == [("p=x", "No", "Repaired"), expected[1]]
+    assert rows(session) == [(1, 1.0), (2, 1.0)]
+    changed = tmp_path / "new.properties"
+    changed.write_bytes((path / ".hoodie" / "hoodie.properties").read_bytes() + b"hoodie.further=1\n")
+    shown = call(session, f"repair_overwrite_hoodie_props('acted', '{changed}')")
+    assert ("hoodie.further", "null", "1") in shown
+    changed.write_bytes(changed.read_bytes().replace(b"version=8", b"version=9"))
+    with pytest.raises(HudiHiveError, match="which its files are written by"):
+        call(session, f"repair_overwrite_hoodie_props('acted', '{changed}')")
+    assert call(session, "upgrade_table('acted', 'EIGHT')") == [(True,)]
+    with pytest.raises(SparkError, match="versions of tables are not changed"):
+        call(session, "upgrade_table('acted', 'NINE')")
+    with pytest.raises(SparkError, match="is not carried out: bootstrapped tables are not made"):
+        call(session, "run_bootstrap('acted', 'COPY_ON_WRITE', 'a', 'b', 'id')")
+
+
+def test_copies_and_exports(table, tmp_path):
+    session = table("cow")
+    folder = tmp_path / "exported"
+    folder.mkdir()
+    [(text,)] = call(session, f"export_instants('acted', '{folder}', actions => 'commit')")
+    assert text == f"Exported 1 Instants to {folder}"
+    assert [one.suffix for one in folder.iterdir()] == [".commit"]
+    assert b"partitionToWriteStats" in next(folder.iterdir()).read_bytes()
+    assert call(session, "copy_to_temp_view(table => 'acted', view_name => 'seen')") == [(0,)]
+    assert session.sql("SELECT id FROM seen WHERE p = 'y'").collect() == [(2,)]
+    with pytest.raises(SparkError, match="an incremental query goes from an instant to another"):
+        call(session, "copy_to_temp_view(table => 'acted', view_name => 'seen', query_type => 'incremental')")
+    assert call(session, "copy_to_table(table => 'acted', new_table => 'copied', columns => 'id')") == [(0,)]
+    assert sorted(session.table("copied").collect()) == [(1,), (2,)]
+    session.sql("DROP TABLE copied")
+    assert call(session, "run_ttl(table => 'acted', retain_days => 1)") == []
+
+
+@pytest.mark.long
+def test_partitions_die_of_age(table, tmp_path):
+    session, path = table("cow"), tmp_path / "acted"
+    metafile = path / "p=x" / ".hoodie_partition_metadata"
+    metafile.write_text("commitTime=20200101000000000\npartitionDepth=1\n")
+    done = call(session, "run_ttl(table => 'acted', ttl_policy => 'KEEP_BY_CREATION_TIME', retain_days => 30)")
+    assert done == [("p=x",)]
+    assert rows(session) == [(2, 1.0)]
