@@ -43,6 +43,7 @@ HOODIE_HIVE_TIMESTAMP_FOLDERS: Final = "hoodie.hive.partition.timestamps.as.text
 HOODIE_SPARK_SQL_INSERT_INTO_OPERATION: Final = "hoodie.spark.sql.insert.into.operation"
 HOODIE_SQL_BULK_INSERT_ENABLE: Final = "hoodie.sql.bulk.insert.enable"
 HOODIE_SQL_INSERT_MODE: Final = "hoodie.sql.insert.mode"
+HOODIE_SPARK_SQL_MERGE_INTO_PARTIAL_UPDATES: Final = "hoodie.spark.sql.merge.into.partial.updates"
 HOODIE_TABLE_BASE_FILE_FORMAT: Final = "hoodie.table.base.file.format"
 HOODIE_TABLE_CDC_ENABLED: Final = "hoodie.table.cdc.enabled"
 HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"

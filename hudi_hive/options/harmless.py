@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hudi_hive.names import (
     HOODIE_SPARK_SQL_INSERT_INTO_OPERATION,
+    HOODIE_SPARK_SQL_MERGE_INTO_PARTIAL_UPDATES,
     HOODIE_SQL_BULK_INSERT_ENABLE,
     HOODIE_SQL_INSERT_MODE,
 )
@@ -135,6 +136,12 @@ HARMLESS_OPTIONS: Final = (
         boolean,
         "INSERT INTO statements in mode `non-strict` are bulk inserts.",
         "Spark's INSERT INTO takes it from the session's settings; writes name hoodie.datasource.write.operation",
+    ),
+    _harmless(
+        HOODIE_SPARK_SQL_MERGE_INTO_PARTIAL_UPDATES,
+        boolean,
+        "Log blocks of MERGE INTO hold the updated columns alone, in merge-on-read tables from version 8 on.",
+        "MERGE INTO takes it from the session's settings; readers see the same rows either way",
     ),
     _harmless(
         "hoodie.avro.schema.validate",

@@ -16,6 +16,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, to_arrow_schema
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
+from hudi_hive.spark.write.row_changes import OPERATION_FIELD, RowChanges
 from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
@@ -43,21 +44,32 @@ KEEP_LEVEL: Final = StorageLevel.MEMORY_AND_DISK
 class IncomingRows:
     """The rows of one write, and the schema that they leave the table with.
 
+    Args:
+        frame: the rows.
+        client: the table.
+        config: of the write.
+        changes: what the rows are; all are to be put into the table without it.
+
     Attributes:
         schema: the writer's schema.
         records: none, with the schema of the files that are written.
         columns: of prepared rows.
     """
 
-    def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
+    def __init__(
+        self, frame: DataFrame, client: MetaClient, config: WriteConfig, changes: RowChanges | None = None
+    ) -> None:
         self.session = frame.sparkSession
         self._frame = frame
         self._config = config
         self._client = client
         self._incoming = to_arrow_schema(frame.schema)
-        self.schema: WriterSchema = writer_schema(self._incoming, client, config)
+        self._operations = None if changes is None else changes.column
+        data = pa.schema([item for item in self._incoming if item.name != self._operations])
+        self.schema: WriterSchema = writer_schema(data, client, config)
         self.spec = MergeSpec.from_config(client.config)
-        self.columns = pa.schema([*RECORD_KEY_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
+        columns = [*RECORD_KEY_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)]
+        self.columns = pa.schema(columns if changes is None else [*columns, OPERATION_FIELD])
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         physical = physical_schema(self.schema.avro, dropped)
         self.records = KeyedRecords(self.columns.empty_table(), physical, self.spec)
@@ -72,7 +84,9 @@ class IncomingRows:
         """KeyedRecords rows, combined if the options say so."""
         config, combines = self._config, self._config.combines
         generator = row_generator(self._client, config)
-        step = PrepareRows(config, generator, self.schema, self._incoming, self.columns, instant, combines)
+        step = PrepareRows(
+            config, generator, self.schema, self._incoming, self.columns, instant, combines, self._operations
+        )
         kind = from_arrow_schema(self.columns)
         if not combines:
             return map_in_arrow(self._frame, step, kind)

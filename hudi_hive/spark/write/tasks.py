@@ -20,6 +20,7 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.reader import group_indexes
 from hudi_hive.read.remote import serialize_error
 from hudi_hive.spark.bridge import freeze_imports, in_microseconds
+from hudi_hive.spark.write.row_changes import split_rows, with_operations, without_replaced_deletes
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
@@ -127,6 +128,7 @@ class PrepareRows:
         output: columns to give.
         instant: the write's instant, for keys that are made up.
         numbered: whether a column tells the order in which the rows came.
+        operations: name of the column that says what each row is; None where all are rows to put into the table.
     """
 
     config: WriteConfig
@@ -136,6 +138,7 @@ class PrepareRows:
     output: pa.Schema
     instant: str
     numbered: bool = False
+    operations: str | None = None
 
     @step
     def __call__(self, batches: Batches) -> Batches:
@@ -145,9 +148,10 @@ class PrepareRows:
         first = 0
         for batch in batches:
             incoming = as_schema(batch, self.incoming)
-            rows = prepare(
-                incoming, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
-            )
+            data = incoming if self.operations is None else incoming.drop_columns([self.operations])
+            rows = prepare(data, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first)
+            if self.operations is not None:
+                rows = with_operations(rows, incoming.column(self.operations))
             rows = rows.select(self.output.names).cast(in_microseconds(self.output))
             if self.numbered:
                 start = (task << _TASK_ROWS_BITS) + first
@@ -207,7 +211,7 @@ class CombineRows:
         del gathered
         if pc.count_distinct(rows.column(RECORD_KEY)).as_py() < rows.num_rows:
             rows = rows.sort_by(ORDER)  # of equal rows the last one stays, and a shuffle keeps no order
-        rows = as_schema(rows, self.columns)
+        rows = without_replaced_deletes(as_schema(rows, self.columns))
         combined = combine(rows, self.spec, across_partitions=self.across_partitions, schema=self.schema)
         yield from combined.cast(in_microseconds(combined.schema)).to_batches()
 
@@ -440,11 +444,12 @@ class WriteFileGroups:
             gone = part.filter(part.column(IS_GONE))
             rows = part.filter(pc.invert(part.column(IS_GONE)))
             new = int(pc.sum(rows.column(IS_NEW)).as_py() or 0)
-            own = rows.select(self.schema.names).cast(self.schema) if rows.num_rows else None
+            own = rows.select(self.schema.names).cast(self.schema)
             keys = pa.table(
                 [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)], names=["record_key", "partition_path"]
             )
-            task = WriteTask(handle, target, next(numbers), own, keys if keys.num_rows else None, new)
+            split = split_rows(own, keys, handle, self.context)
+            task = WriteTask(handle, target, next(numbers), split.rows, split.deletes, new, split.updates)
             yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()
 
 

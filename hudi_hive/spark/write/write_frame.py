@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from hudi_hive.spark.bridge import (
     store_options,
 )
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.row_changes import StatementRows
 from hudi_hive.spark.write.rows import (
     TASKS_PER_CORE,
     IncomingKeys,
@@ -96,9 +97,8 @@ def write(
     mode: str = "append",
     *,
     storage_options: Mapping[str, Any] | None = None,
-    check: Callable[[MetaClient], None] | None = None,
-    replaces: Callable[[str], bool] | None = None,
     annotate: Annotate | None = None,
+    statement: StatementRows | None = None,
 ) -> WriteReport | None:
     """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
 
@@ -110,9 +110,8 @@ def write(
         mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
             options contradict the table: then another is made in its place; ``error``; ``ignore``.
         storage_options: of this write, before those of :func:`~hudi_hive.spark.enable` and of Hadoop's configuration.
-        check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
-        replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
         annotate: makes extra metadata of the commit of the table as it is when it completes.
+        statement: what an SQL statement says of the rows that it writes to a table that is there.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -148,7 +147,7 @@ def write(
         sync = sync_of(session, config, base, stored)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
-        report = _writer(client, config, annotate, check, replaces).write(frame)
+        report = _writer(client, config, annotate, statement).write(frame)
     if sync is None:
         return report
     written = MetaClient.load(base, stored)
@@ -199,10 +198,9 @@ def _writer(
     client: MetaClient,
     config: WriteConfig,
     annotate: Annotate | None,
-    check: Callable[[MetaClient], None] | None = None,
-    replaces: Callable[[str], bool] | None = None,
+    statement: StatementRows | None = None,
 ) -> SparkWriter:
-    writer = SparkWriter(client, config, check, replaces)
+    writer = SparkWriter(client, config, statement)
     writer.annotate = annotate
     return writer
 
@@ -225,21 +223,14 @@ class SparkWriter(Writer[DataFrame]):
     Args:
         client: the table.
         config: the write's configuration.
-        check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
-        replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
+        statement: what an SQL statement says of the rows that it writes.
     """
 
-    def __init__(
-        self,
-        client: MetaClient,
-        config: WriteConfig,
-        check: Callable[[MetaClient], None] | None = None,
-        replaces: Callable[[str], bool] | None = None,
-    ) -> None:
+    def __init__(self, client: MetaClient, config: WriteConfig, statement: StatementRows | None = None) -> None:
         lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
         super().__init__(client, config, lock=lock)
-        self._check = check
-        self._replaces = replaces
+        rows = statement if statement is not None else StatementRows()
+        self._check, self._replaces, self._changes = rows.check, rows.replaces, rows.changes
 
     def _begin(self, rows: DataFrame) -> None:
         self.executor = SparkExecutor(rows.sparkSession.sparkContext)
@@ -257,7 +248,7 @@ class SparkWriter(Writer[DataFrame]):
     # -- straight to new groups --------------------------------------------------------------------------------------
 
     def _insert(self, rows: DataFrame) -> WriteReport:
-        incoming = IncomingRows(rows, self.client, self.config)
+        incoming = IncomingRows(rows, self.client, self.config, self._changes)
         index = open_index(self.config, self.client)
         straight = self.config.operation is Operation.BULK_INSERT and not index.assigns_inserts
         return self._append(incoming) if straight and not self.drops_duplicates else self._merge(incoming)
@@ -335,6 +326,8 @@ class SparkWriter(Writer[DataFrame]):
             destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
             prepared.unpersist()
             context = self.write_context(transaction, rows.records, destinations.merged())
+            if self._changes is not None:
+                context = replace(context, changed_columns=self._changes.columns_of(context))
             statuses = self._to_groups(tagged, destinations, context, rows.columns)
             return self.commit_files(transaction, statuses, rows.records.schema_text)
 

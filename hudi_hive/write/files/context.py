@@ -92,6 +92,8 @@ class WriteContext:
         ranges: whether statuses tell column ranges.
         allows_duplicates: whether rows inserted into a group that has rows are put behind them, whatever their keys.
         evolved: where older files hold the columns; None in a table whose columns have no ids.
+        changed_columns: columns of the log blocks of rows that are updated in part; none where such rows are written
+            whole.
     """
 
     storage: Storage
@@ -105,11 +107,18 @@ class WriteContext:
     ranges: bool = False
     allows_duplicates: bool = False
     evolved: EvolvedSchema | None = field(default=None, repr=False)
+    changed_columns: tuple[str, ...] = ()
 
     @cached_property
     def has_meta(self) -> bool:
         """Whether the files have the meta columns."""
         return self.config.populate_meta_fields
+
+    @cached_property
+    def changed_avro_schema(self) -> Mapping[str, Any]:
+        """The Avro schema of :attr:`changed_columns`."""
+        chosen = [entry for entry in self.avro_schema["fields"] if entry["name"] in self.changed_columns]
+        return {**self.avro_schema, "fields": chosen}
 
     @property
     def logs_changes(self) -> bool:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import ColumnRanges, ParquetBaseWriter, WrittenBase
-from hudi_hive.formats.log import data_block, delete_block, parquet_block
+from hudi_hive.formats.log import HeaderKey, data_block, delete_block, parquet_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
 from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
@@ -144,8 +144,9 @@ def append_log(
     deletes: pa.Table | None = None,
     *,
     new: int = 0,
+    updates: pa.Table | None = None,
 ) -> pa.Table:
-    """Write a log file for a group: a block of rows, then a block of deletes.
+    """Write a log file for a group: a block of rows, one of the changed columns of others, then a block of deletes.
 
     Source: docs/format.md#file-names, docs/format.md#log-files.
 
@@ -154,16 +155,14 @@ def append_log(
         attempt: who writes.
         target: the group.
         rows: as :meth:`WriteContext.stamped` takes them; marked ones go into the block of deletes.
-        deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
+        deletes: ``record_key`` and ``partition_path`` of records to delete, and ordering values; whatever those of the
+            records are without them.
         new: how many of the rows the group does not have.
+        updates: whole rows, of which the block holds :attr:`WriteContext.changed_columns`.
     """
-    batch = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, target.file_id, attempt))
-    marked = None
-    if batch is not None:
-        soft = pa.array(soft_deletes(batch, context.spec))
-        marked = batch.filter(soft)
-        batch = batch.filter(pc.invert(soft))
-    blocks, gone = _log_blocks(context, target, batch, marked, deletes)
+    blocks, batch, marked = _log_rows(context, target, attempt, rows, updates)
+    removed, gone = _delete_blocks(context, target, marked, deletes)
+    blocks += removed
     name, version = log_file_name(context, target, attempt)
     path = context.begin_file(target.partition, name)
     data = b"".join(blocks)
@@ -192,26 +191,39 @@ def append_log(
     )
 
 
-def _log_blocks(
-    context: WriteContext,
-    target: TargetSlice,
-    batch: pa.RecordBatch | None,
-    marked: pa.RecordBatch | None,
-    deletes: pa.Table | None,
+def _log_rows(
+    context: WriteContext, target: TargetSlice, attempt: Attempt, rows: pa.Table | None, updates: pa.Table | None
+) -> tuple[list[bytes], pa.RecordBatch | None, pa.RecordBatch | None]:
+    """The data blocks of a log file, the rows in them, and rows that delete."""
+    batch = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, target.file_id, attempt))
+    marked = None
+    if batch is not None:
+        soft = pa.array(soft_deletes(batch, context.spec))
+        marked = batch.filter(soft)
+        batch = batch.filter(pc.invert(soft))
+    blocks: list[bytes] = [] if batch is None or not batch.num_rows else [*_data_blocks(context, batch)]
+    if updates is not None and updates.num_rows:
+        first = 0 if batch is None else batch.num_rows
+        changed = one_batch(context.stamped(updates, target.file_id, attempt, first))
+        blocks += _data_blocks(context, changed, changes=True)
+        both = [changed] if batch is None else [batch, changed]
+        batch = one_batch(pa.Table.from_batches(both))
+    return blocks, batch, marked
+
+
+def _delete_blocks(
+    context: WriteContext, target: TargetSlice, marked: pa.RecordBatch | None, deletes: pa.Table | None
 ) -> tuple[list[bytes], pa.Array]:
-    """The blocks of a log file, and the keys of records that they delete."""
+    """The blocks of a log file that delete, and the keys of records that they delete."""
     blocks: list[bytes] = []
     removed: list[pa.Array] = []
-    if batch is not None and batch.num_rows:
-        blocks += _data_blocks(context, batch)
     if marked is not None and marked.num_rows:
         table = _soft_delete_keys(context, target, marked)
         removed.append(table.column("record_key").combine_chunks())
         blocks.append(delete_block(context.instant, table))
     if deletes is not None and deletes.num_rows:
-        table = deletes.select(["record_key", "partition_path"])
-        removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(context.instant, table))
+        removed.append(deletes.column("record_key").combine_chunks())
+        blocks.append(delete_block(context.instant, deletes))
     return blocks, pa.concat_arrays(removed) if removed else _NO_TEXT
 
 
@@ -224,20 +236,24 @@ def log_file_name(context: WriteContext, target: TargetSlice, attempt: Attempt) 
     return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
 
 
-def _data_blocks(context: WriteContext, batch: pa.RecordBatch) -> Iterator[bytes]:
-    """Rows as data blocks of about equal size, none of them too large."""
+def _data_blocks(context: WriteContext, batch: pa.RecordBatch, *, changes: bool = False) -> Iterator[bytes]:
+    """Rows, or their changed columns, as data blocks of about equal size, none of them too large."""
+    schema, headers = context.avro_schema, None
+    if changes:
+        schema, headers = context.changed_avro_schema, {HeaderKey.IS_PARTIAL: "true"}
+        batch = batch.select([entry["name"] for entry in schema["fields"]])
     count = max(1, -(-batch.nbytes // context.files.log_block_bytes))
     bounds = [batch.num_rows * number // count for number in range(count + 1)]
     for start, end in itertools.pairwise(bounds):
         part = batch.slice(start, end - start)
         if context.files.log_format == "avro":
-            yield data_block(context.instant, context.avro_schema, part)
+            yield data_block(context.instant, schema, part, extra_headers=headers)
             continue
         image = pa.BufferOutputStream()
         codec = None if context.files.parquet.codec == "uncompressed" else context.files.parquet.codec
         rows = pa.Table.from_batches([part])
         pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
-        yield parquet_block(context.instant, context.avro_schema, image.getvalue().to_pybytes())
+        yield parquet_block(context.instant, schema, image.getvalue().to_pybytes(), extra_headers=headers)
 
 
 def _log_ranges(batch: pa.RecordBatch) -> pa.Table:

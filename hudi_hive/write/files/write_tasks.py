@@ -53,6 +53,7 @@ class WriteTask:
         rows: its rows; None for none.
         deletes: keys that are deleted from it; None for none.
         new: how many of the rows it does not have.
+        updates: further rows, of which :attr:`WriteContext.changed_columns` alone go into a log; None for none.
     """
 
     handle: WriteHandle
@@ -61,6 +62,7 @@ class WriteTask:
     rows: pa.Table | None = None
     deletes: pa.Table | None = None
     new: int = 0
+    updates: pa.Table | None = None
 
 
 def run_write_task(context_and_task: tuple[WriteContext, WriteTask]) -> pa.Table:
@@ -74,7 +76,7 @@ def run_write_task(context_and_task: tuple[WriteContext, WriteTask]) -> pa.Table
         return write_new_group(context, task.attempt, task.target, [] if task.rows is None else [task.rows])
     if task.handle is WriteHandle.MERGE:
         return write_merged_base(context, task.attempt, task.target, task.rows, task.deletes)
-    return append_log(context, task.attempt, task.target, task.rows, task.deletes, new=task.new)
+    return append_log(context, task.attempt, task.target, task.rows, task.deletes, new=task.new, updates=task.updates)
 
 
 def with_file_schemas(context: WriteContext, client: MetaClient, targets: Iterable[TargetSlice]) -> WriteContext:

@@ -27,6 +27,7 @@ from hudi_hive.write.options import Operation, WriteConfig
 from hudi_hive.write.records.carried_keys import carried_files, names_records
 from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.records.key_style import table_generator
+from hudi_hive.write.records.operations import DELETE, OPERATION
 from hudi_hive.write.schema import evolved_after, with_meta_avro, writer_schema
 
 
@@ -92,7 +93,10 @@ class KeyedRecords:
 
     def marked(self) -> pa.Array:
         """Which rows delete."""
-        return pa.array(soft_deletes(one_batch(self.rows), self.spec))
+        marked = pa.array(soft_deletes(one_batch(self.rows), self.spec))
+        if OPERATION not in self.rows.column_names:
+            return marked
+        return pc.or_(marked, pc.equal(self.rows.column(OPERATION), DELETE).fill_null(False).combine_chunks())
 
     def index_keys(self, *, deleted: bool = False) -> pa.Table:
         """Keys and partition paths for the index; ``deleted`` says that all rows delete."""

@@ -45,7 +45,7 @@ def test_each_statement_is_one_commit_and_the_metastore_follows(session, metasto
     session.sql("UPDATE t SET name = 'c' WHERE id = 1")
     session.sql(
         "MERGE INTO t USING (SELECT 3 AS id, 'z' AS dt) s ON t.id = s.id "
-        "WHEN NOT MATCHED THEN INSERT (id, dt) VALUES (s.id, s.dt)"
+        "WHEN NOT MATCHED THEN INSERT (id, ts, dt) VALUES (s.id, 1, s.dt)"
     )
     session.sql("DELETE FROM t WHERE id = 2")
     table = HudiTable.open(location_of(session, "t"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.statements.writes.changes import delete_plan, merge_plan, update_plan
+from hudi_hive.spark.statements.writes.changes import delete_plan, update_plan
 from hudi_hive.spark.statements.writes.commands import call, command
 from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan, truncate_plan
 from hudi_hive.spark.statements.writes.insert import insert_plan
+from hudi_hive.spark.statements.writes.merge import merge_plan
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 

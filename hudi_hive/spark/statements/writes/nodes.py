@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pyspark.sql.types import DataType
+
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, quoted, scala_items
-from hudi_hive.spark.statements.writes.sink import with_arguments
+from hudi_hive.spark.statements.writes.sink import java_type, with_arguments
 
 Branch = tuple[JavaValue, JavaValue]
 """A condition, and the value where it is the first that holds."""
@@ -23,6 +25,7 @@ class Nodes:
         self._plans = jvm.package("catalyst.plans.logical")
         self._expressions = jvm.package("catalyst.expressions")
         self._parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+        self._literals = jvm.module("org.apache.spark.sql.catalyst.expressions.Literal")
 
     def expression(self, text: str) -> JavaValue:
         """The expression of an SQL text."""
@@ -45,6 +48,36 @@ class Nodes:
         pairs = [self.jvm.view.scala.Tuple2(condition, value) for condition, value in branches]
         return self._expressions.CaseWhen(self.jvm.seq(pairs), self.jvm.none())
 
+    def struct(self, fields: Iterable[tuple[str, JavaValue]]) -> JavaValue:
+        """``named_struct`` of fields by their names."""
+        arguments = []
+        for name, value in fields:
+            arguments += [self.literal(name), value]
+        return self.function("named_struct", *arguments)
+
+    def literal(self, value: str | int) -> JavaValue:
+        """A constant."""
+        return self._literals.apply(value)
+
+    def array(self, *values: JavaValue) -> JavaValue:
+        """``array`` of values; stars among them stand for their columns."""
+        return self.function("array", *values)
+
+    def function(self, name: str, *arguments: JavaValue) -> JavaValue:
+        """A call of a function."""
+        return with_arguments(self.jvm, self.expression(f"{name}()"), {"arguments": self.jvm.seq(arguments)})
+
+    def cast(self, value: JavaValue, kind: DataType) -> JavaValue:
+        """``CAST(value AS kind)``, with an error where the type cannot hold the value."""
+        changes = {"child": value, "dataType": java_type(self.jvm, kind)}
+        changes["evalMode"] = self.jvm.module("org.apache.spark.sql.catalyst.expressions.EvalMode").ANSI()
+        return with_arguments(self.jvm, self.expression("CAST(1 AS INT)"), changes)
+
+    def columns_like(self, pattern: str, table: str = "") -> JavaValue:
+        """The columns, of a table or of all, whose whole names match a pattern: as many as there are."""
+        of = self.jvm.some(table) if table else self.jvm.none()
+        return self.jvm.package("catalyst.analysis").UnresolvedRegex(pattern, of, False)
+
     def project(self, columns: Sequence[JavaValue], child: JavaValue) -> JavaValue:
         """``SELECT columns FROM child``."""
         return self._plans.Project(self.jvm.seq(columns), child)
@@ -65,8 +98,7 @@ class Nodes:
 
     def without_meta_columns(self, pattern: str, child: JavaValue) -> JavaValue:
         """The columns of a query whose names match a pattern."""
-        star = self.jvm.package("catalyst.analysis").UnresolvedRegex(pattern, self.jvm.none(), False)
-        return self.project([star], child)
+        return self.project([self.columns_like(pattern)], child)
 
     def readable(self, table: JavaValue) -> JavaValue:
         """The table of a statement as queries have it, without the mark that it is to be written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, python_session
 from hudi_hive.spark.catalog import SessionHook
@@ -38,7 +38,7 @@ def sink(
     def write(rows: JavaValue) -> None:
         action(DataFrame(rows, python_session(hook.session)))
 
-    schema = java_schema(jvm, columns)
+    schema = java_type(jvm, columns)
     names = jvm.strings(partition_columns)
     table = jvm.made("HudiSink", label, schema, names, takes_any_columns, Function1(write))
     return jvm.package("execution.datasources.v2").DataSourceV2Relation.create(table, jvm.none(), jvm.none())
@@ -46,7 +46,12 @@ def sink(
 
 def java_schema(jvm: Jvm, columns: StructType) -> JavaValue:
     """Columns as the JVM's ``StructType``."""
-    return jvm.module("org.apache.spark.sql.types.DataType").fromJson(columns.json())
+    return java_type(jvm, columns)
+
+
+def java_type(jvm: Jvm, kind: DataType) -> JavaValue:
+    """A type as the JVM has it."""
+    return jvm.module("org.apache.spark.sql.types.DataType").fromJson(kind.json())
 
 
 def insert_into(jvm: Jvm, relation: JavaValue, query: JavaValue) -> JavaValue:
@@ -64,4 +69,4 @@ def with_arguments(jvm: Jvm, node: JavaValue, changes: Mapping[str, JavaValue]) 
     return node.makeCopy(values.toArray())
 
 
-__all__ = ["Action", "insert_into", "java_schema", "sink", "with_arguments"]
+__all__ = ["Action", "insert_into", "java_schema", "java_type", "sink", "with_arguments"]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
@@ -28,11 +28,14 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
-from hudi_hive.spark.write import write, write_changes
+from hudi_hive.spark.write import RowChanges, StatementRows, write
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient
+from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.coordination import SYNC, followed
+from hudi_hive.write.index import IndexOptions
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import WriteReport
 
 REFRESH: Final = "the session's cached queries"
@@ -104,7 +107,18 @@ class WriteTarget:
     @cached_property
     def fixed_columns(self) -> frozenset[str]:
         """Names in lower case of the columns that keys and partition paths are made of: rows keep their values."""
-        return frozenset((*self.record_keys, *(name.lower() for name in self.partition_columns)))
+        return frozenset((*self.record_keys, *(name.lower() for name in self.client.config.partition_fields)))
+
+    @cached_property
+    def moves_records(self) -> bool:
+        """Whether the index of the session's writes finds a record in every partition, so that it may move."""
+        config = WriteConfig.of(self.settings, self.client.config)
+        return IndexOptions.of(config.index, self.client.config).is_global
+
+    @cached_property
+    def merge_rules(self) -> MergeSpec:
+        """Which of two records of a key counts."""
+        return MergeSpec.from_config(self.client.config)
 
     def setting(self, name: str) -> str | None:
         """A setting of the session; None where it is not set."""
@@ -124,24 +138,40 @@ class WriteTarget:
         text = self.setting(name)
         return text if text is not None or self.entry is None else self.entry.properties.get(name)
 
-    def column(self, parts: Sequence[str], alias: str) -> str:
-        """The column that a statement assigns.
+    def assignable(self, parts: Sequence[str], alias: str) -> tuple[str, ...]:
+        """The column that a statement assigns, or the field of a struct, as the schema writes its names.
 
         Args:
             parts: its name, perhaps behind the table's.
             alias: what the statement calls the table.
 
         Raises:
-            SparkError: there is none, or it is a field of a struct.
+            SparkError: there is none.
         """
-        rest = list(parts[-1:]) if len(parts) > 1 and parts[-2].lower() == alias.lower() else list(parts)
-        for name in self.columns.names:
-            if [name.lower()] == [part.lower() for part in rest]:
-                return name
+        behind = [parts[at + 1 :] for at, part in enumerate(parts[:-1]) if part.lower() == alias.lower()]
+        for rest in (*behind, parts):
+            path = _in_struct(self.columns, rest)
+            if path is not None:
+                return path
         raise SparkError(
-            f"{'.'.join(parts)} is no column of {self.name} that can be assigned",
+            f"{'.'.join(parts)} is no column of {self.name}, nor a field of its structs, that can be assigned",
             path=self.location,
-            remedy=f"assign whole columns: {', '.join(self.columns.names)}",
+            remedy=f"its columns are {', '.join(self.columns.names)}",
+        )
+
+    def type_of(self, path: Sequence[str]) -> DataType:
+        """Type of a column or of a field of structs."""
+        kind: DataType = self.columns
+        for name in path:
+            assert isinstance(kind, StructType)
+            kind = kind[name].dataType
+        return kind
+
+    def is_fixed(self, path: Sequence[str]) -> bool:
+        """Whether keys or partition paths are made of a column or field, of what is in it, or of what it is in."""
+        name = ".".join(path).lower()
+        return any(
+            f"{fixed}.".startswith(f"{name}.") or f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed_columns
         )
 
     # -- writing -----------------------------------------------------------------------------------------------------
@@ -154,6 +184,7 @@ class WriteTarget:
         reads: bool = False,
         options: Mapping[str, str] | None = None,
         replaces: Callable[[str], bool] | None = None,
+        changes: RowChanges | None = None,
     ) -> None:
         """Write rows in one commit, then bring the catalog up to date.
 
@@ -163,21 +194,13 @@ class WriteTarget:
             reads: the rows were made of the table's own, which must be as they were when the statement began.
             options: of this write; without them the table's and the session's.
             replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
+            changes: what the rows of an upsert are; all are rows to put into the table without it.
         """
         texts = {**(self.settings if options is None else options), HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
-        check = self._check if reads else None
-        report = write(rows, self.location, texts, "append", check=check, replaces=replaces)
+        statement = StatementRows(self._check if reads else None, replaces, changes)
+        report = write(rows, self.location, texts, "append", statement=statement)
         assert report is not None
         self._follow(report)
-
-    def change(self, rows: DataFrame, operation_column: str) -> None:
-        """Insert, update and delete records in one commit, then bring the catalog up to date.
-
-        Args:
-            rows: the records.
-            operation_column: says ``insert``, ``update`` or ``delete``.
-        """
-        self._follow(write_changes(rows, self.location, operation_column, self.settings, check=self._check))
 
     def _check(self, client: MetaClient) -> None:
         """Refuse to write what was made of rows that others have changed since.
@@ -217,6 +240,19 @@ class WriteTarget:
                 HiveSyncTool(config, metastore=metastore, client=client).sync()
 
         followed(report, self.location, SYNC, sync)
+
+
+def _in_struct(kind: DataType, parts: Sequence[str]) -> tuple[str, ...] | None:
+    """Names of a field and of those that it is in, as the type writes them; None if there is none."""
+    if not parts:
+        return ()
+    if not isinstance(kind, StructType):
+        return None
+    for field in kind.fields:
+        if field.name.lower() == parts[0].lower():
+            below = _in_struct(field.dataType, parts[1:])
+            return None if below is None else (field.name, *below)
+    return None
 
 
 __all__ = ["WriteTarget", "write_options", "write_settings"]

@@ -1,0 +1,159 @@
+"""Keeps a MERGE from reading files that hold no row of its source: by the keys and partitions that its condition names.
+
+What the source has for a column of the table is looked up before the join runs, and becomes a filter of the table that
+the pruning of its scan understands. The source is computed once and kept for the join.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
+from hudi_hive.spark.statements.writes.nodes import Nodes
+from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.write.coordination import quietly
+
+MOST_VALUES: Final = 200
+"""Values of a column that are named one by one; of more the least and the greatest one count."""
+
+_TOGETHER: Final = 10
+_VALUE: Final = "_hudi_hive_value"
+_TYPES: Final = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp")
+_KINDS: Final = ("Inner", "RightOuter")
+
+
+@contextmanager
+def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, source: str) -> Iterator[DataFrame]:
+    """Rows of a join of a table with a source, which reads no more of the table than the source can meet.
+
+    Args:
+        target: the table.
+        nodes: makes nodes of plans.
+        rows: the rows of the statement.
+        table: a column that the table's side of the join has alone.
+        source: one that the source's side has alone.
+    """
+    plan = rows._jdf.queryExecution().analyzed()
+    path = _path_to_join(plan, table, source)
+    pairs = [] if not path else _pairs(target, path[-1])
+    if not pairs or target.client.file_system_view().latest_file_slices().num_rows < 2:
+        yield rows
+        return
+    narrowing = _Narrowing(target, nodes, path[-1])
+    try:
+        join = narrowing.join(pairs)
+        for node in reversed(path[:-1]):
+            join = node.withNewChildren(nodes.jvm.seq([join]))
+        yield narrowing.frame(join)
+    finally:
+        narrowing.release()
+
+
+def _path_to_join(plan: JavaValue, table: str, source: str) -> list[JavaValue]:
+    """The nodes from the top of a plan down to the join of two sides; none if it is not such a plan."""
+    path = [plan]
+    while class_name(path[-1]) != "Join":
+        below = list(scala_items(path[-1].children()))
+        if len(below) != 1:
+            return []
+        path += below
+    join = path[-1]
+    sides = ((join.left(), table), (join.right(), source))
+    named = all(name in {str(one.name()) for one in scala_items(side.output())} for side, name in sides)
+    narrows = str(join.joinType().toString()) in _KINDS
+    return path if named and narrows and join.right().deterministic() else []
+
+
+def _pairs(target: WriteTarget, join: JavaValue) -> list[tuple[JavaValue, JavaValue]]:
+    """What a join compares for equality: a key or partition column of the table, and what the source has for it."""
+    condition = option(join.condition())
+    names = {name.lower() for name in (*target.record_keys, *target.partition_columns)}
+    pairs = []
+    for part in _conjuncts(condition):
+        if class_name(part) != "EqualTo":
+            continue
+        for own, other in ((part.left(), part.right()), (part.right(), part.left())):
+            columns = [str(one.name()).lower() for one in scala_items(own.references().toSeq())]
+            sides = own.references().subsetOf(join.left().outputSet()) and other.references().subsetOf(
+                join.right().outputSet()
+            )
+            kind = str(other.dataType().simpleString())
+            if len(columns) == 1 and columns[0] in names and sides and kind in _TYPES and other.deterministic():
+                pairs.append((own, other))
+    return pairs
+
+
+def _conjuncts(condition: JavaValue | None) -> Iterator[JavaValue]:
+    if condition is not None and class_name(condition) == "And":
+        yield from _conjuncts(condition.left())
+        yield from _conjuncts(condition.right())
+    elif condition is not None:
+        yield condition
+
+
+class _Narrowing:
+    """Filters of the table's side of one join."""
+
+    def __init__(self, target: WriteTarget, nodes: Nodes, join: JavaValue) -> None:
+        self._session = python_session(target.hook.session)
+        self._nodes = nodes
+        self._join = join
+        self._expressions = nodes.jvm.package("catalyst.expressions")
+        self._source = self.frame(join.right()).persist(StorageLevel.MEMORY_AND_DISK)
+
+    def frame(self, plan: JavaValue) -> DataFrame:
+        """The rows of a plan."""
+        made = self._nodes.jvm.package("classic").Dataset.ofRows(self._session._jsparkSession, plan)
+        return DataFrame(made, self._session)
+
+    def join(self, pairs: Iterable[tuple[JavaValue, JavaValue]]) -> JavaValue:
+        """The join with less of the table."""
+        conditions = [self._condition(own, other) for own, other in pairs]
+        both = functools.reduce(lambda one, other: self._nodes.both(one, other), conditions)
+        left = self._nodes.where(both, self._join.left())
+        return self._join.withNewChildren(self._nodes.jvm.seq([left, self._join.right()]))
+
+    def release(self) -> None:
+        """Give the rows of the source back."""
+        quietly("giving cached rows back", None, self._source.unpersist)
+
+    def _condition(self, own: JavaValue, other: JavaValue) -> JavaValue:
+        """That the table's value is one of the source's, or at least between the least and the greatest."""
+        values = self.frame(self._nodes.project([self._nodes.alias(other, _VALUE)], self._join.right()))
+        few = values.distinct().limit(MOST_VALUES + 2)  # one of them may be null
+        literals = self._literals(few.agg(sql.collect_set(_VALUE)), other)
+        if len(literals) <= MOST_VALUES:
+            parts = [literals[at : at + _TOGETHER] for at in range(0, len(literals), _TOGETHER)]
+            ins = [self._expressions.In(own, self._nodes.jvm.seq(part)) for part in parts]
+            return _balanced(ins, self._expressions.Or) if ins else self._nodes.expression("false")
+        least, greatest = self._literals(values.agg(sql.array(sql.min(_VALUE), sql.max(_VALUE))), other)
+        return self._nodes.both(
+            self._expressions.GreaterThanOrEqual(own, least), self._expressions.LessThanOrEqual(own, greatest)
+        )
+
+    def _literals(self, frame: DataFrame, of: JavaValue) -> list[JavaValue]:
+        """The items of the one array that a query gives, as constants."""
+        (row,) = frame._jdf.queryExecution().executedPlan().executeCollect()
+        array = row.copy().getArray(0)
+        types = self._nodes.jvm.view.org.apache.spark.sql.types
+        constant = self._expressions.Literal(array, types.ArrayType(of.dataType(), True))
+        literal = self._nodes.literal
+        return [self._expressions.GetArrayItem(constant, literal(at), False) for at in range(int(array.numElements()))]
+
+
+def _balanced(items: list[JavaValue], combined: Callable[[JavaValue, JavaValue], JavaValue]) -> JavaValue:
+    """Items combined by twos, so that the tree is not deep."""
+    while len(items) > 1:
+        pairs = [items[at : at + 2] for at in range(0, len(items), 2)]
+        items = [combined(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return items[0]
+
+
+__all__ = ["MOST_VALUES", "narrowed"]

@@ -1,0 +1,103 @@
+"""MERGE and UPDATE: clauses of all kinds in one commit, log blocks of changed columns, and files that are not read."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive.formats.log import HeaderKey, iter_blocks
+from hudi_hive.spark.statements.writes.target import WriteTarget
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture
+def session(spark, metastore):
+    """A session whose current database is a new one."""
+    made = spark.newSession()
+    made.sql("CREATE DATABASE IF NOT EXISTS merges")
+    made.sql("USE merges")
+    yield made
+    for row in made.sql("SHOW TABLES").collect():
+        made.sql(f"DROP TABLE merges.{row.tableName}")
+    made.sql("DROP DATABASE merges")
+
+
+def rows_of(session, query):
+    return sorted(tuple(row) for row in session.sql(query).collect())
+
+
+def test_log_blocks_hold_the_updated_columns_alone(session, tmp_path):
+    session.sql(
+        "CREATE TABLE m (id INT, s STRUCT<a: INT, b: STRING>, price DOUBLE, ts INT, note STRING) USING hudi "
+        f"TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts') LOCATION '{tmp_path}/m'"
+    )
+    session.sql(
+        "INSERT INTO m VALUES (1, named_struct('a', 1, 'b', 'x'), 1, 10, 'n'), "
+        "(2, NULL, 2, 10, 'n'), (3, NULL, 3, 10, 'n')"
+    )
+    session.sql(
+        "MERGE INTO m t USING (SELECT * FROM VALUES (1, 5D, 11), (2, 6D, 12), (3, 7D, 9) AS v (id, price, ts)) s "
+        "ON t.id = s.id WHEN MATCHED AND s.id <> 2 THEN UPDATE SET price = s.price, ts = s.ts WHEN MATCHED THEN DELETE"
+    )
+    (log,) = tmp_path.glob("m/.*.log.*")
+    changed, deleted = iter_blocks(log.read_bytes(), str(log))
+    assert changed.headers[HeaderKey.IS_PARTIAL] == "true" and HeaderKey.IS_PARTIAL not in deleted.headers
+    names = [field["name"] for field in json.loads(changed.headers[HeaderKey.SCHEMA])["fields"]]
+    assert [name for name in names if not name.startswith("_hoodie")] == ["price", "ts"]
+    session.sql("UPDATE m SET s.a = 7, note = 'u' WHERE id = 1")
+    # As by Hudi's rules the update of 3 came too late, and so does its deletion.
+    session.sql("MERGE INTO m t USING (SELECT 3 AS id, 4 AS ts) s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    shown = rows_of(session, "SELECT id, s.a, s.b, price, ts, note FROM m")
+    assert shown == [(1, 7, "x", 5.0, 11, "u"), (3, None, None, 3.0, 10, "n")]
+
+
+def test_tables_without_keys_take_all_clauses_and_records_move_by_a_global_index(session):
+    session.sql("CREATE TABLE k (id INT, v INT) USING hudi")
+    session.sql("INSERT INTO k VALUES (1, 1), (1, 2), (2, 2), (3, 3)")
+    session.sql(
+        "MERGE INTO k t USING (SELECT * FROM VALUES (1, 9), (2, 0), (5, 5) AS v (id, v)) s ON t.id = s.id "
+        "WHEN MATCHED AND s.v = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET v = t.v + s.v WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows_of(session, "SELECT id, v FROM k") == [(1, 10), (1, 11), (3, 3), (5, 5)]
+    session.sql(
+        "CREATE TABLE g (id INT, v INT, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey = 'id')"
+    )
+    session.sql("INSERT INTO g VALUES (1, 1, 'a'), (2, 2, 'a'), (3, 3, 'b')")
+    merge = (
+        "MERGE INTO g t USING (SELECT 1 AS id, 5 AS v, 'b' AS p) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * "
+        "WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"
+    )
+    with pytest.raises(Exception, match="lets records move"):
+        session.sql(merge)
+    session.sql("SET hoodie.index.type=GLOBAL_SIMPLE")
+    session.sql(merge)
+    assert rows_of(session, "SELECT id, v, p FROM g") == [(1, 5, "b"), (2, 2, "a")]
+
+
+def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeypatch):
+    files_read = []
+    write = WriteTarget.write
+
+    def written(self, rows, *args, **kwargs):
+        files_read.extend(re.findall(r"(\d+) base files", hudi_spark.explain(rows)))
+        return write(self, rows, *args, **kwargs)
+
+    session.sql(
+        "CREATE TABLE f (id INT, v INT, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey = 'id')"
+    )
+    session.sql("INSERT INTO f SELECT id, 0, concat('p', id DIV 10) FROM range(40)")
+    monkeypatch.setattr(WriteTarget, "write", written)
+    session.sql(
+        "MERGE INTO f t USING (SELECT 10L + id AS k, concat('p', 1 + id DIV 100) AS p FROM range(2, 4)) s "
+        "ON t.id = s.k AND t.p = s.p WHEN MATCHED THEN UPDATE SET v = 1 "
+        "WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.k, s.p)"
+    )
+    keys = "MERGE INTO f t USING (SELECT 25 + 10 * id AS k FROM range({})) s ON t.id = s.k"
+    session.sql(keys.format(2) + " WHEN MATCHED THEN UPDATE SET v = 2")
+    session.sql(keys.format(300) + " WHEN MATCHED THEN UPDATE SET v = t.v + 1")
+    assert rows_of(session, "SELECT id, v FROM f WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
+    assert files_read == ["1", "2", "2"]
