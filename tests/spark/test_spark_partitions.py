@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudi_hive.spark.statements.partitions import partition_names
+from hudi_hive.spark.statements.definitions.shown_partitions import partition_names
 from hudi_hive.table.keys import partition_value_columns
 
 

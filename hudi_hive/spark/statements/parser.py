@@ -10,10 +10,9 @@ from pyspark.errors import PySparkException
 
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
 from hudi_hive.spark.catalog import SessionHook
-from hudi_hive.spark.statements.partitions import show_partitions
 from hudi_hive.spark.statements.procedures import parsable_call
-from hudi_hive.spark.statements.rewrite import rewrite_writes
-from hudi_hive.spark.statements.statements import alter_columns, check_statement, check_syntax
+from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
+from hudi_hive.spark.statements.statements import check_statement, check_syntax
 from hudi_hive.spark.statements.writes import with_arguments
 
 _AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
@@ -75,17 +74,17 @@ class HudiParser(JavaProxy):
         try:
             plan = parse(text)
         except (PySparkException, Py4JJavaError):
+            plan = index_plan(self._hook, text)
+            if plan is not None:
+                return plan
             call = parsable_call(text)
             if call is None:
                 check_syntax(self._hook, text)
                 raise
             plan = parse(call)
         if class_name(plan) not in _QUERIES:
-            plan = alter_columns(self._hook, plan)
-            plan = rewrite_writes(self._hook, plan)
+            plan = rewrite_statements(self._hook, plan)
             check_statement(self._hook, plan)
-            if class_name(plan) == "ShowPartitions":
-                plan = show_partitions(self._hook, plan)
         return self._time_travel(text, plan)
 
     def _time_travel(self, text: str, plan: JavaValue) -> JavaValue:

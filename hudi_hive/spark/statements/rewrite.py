@@ -1,4 +1,4 @@
-"""Replaces statements that write Hudi tables by plans that carry them out, wherever they stand in a parsed plan."""
+"""Replaces statements that write or define Hudi tables by plans that carry them out, wherever they stand in a plan."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Callable
 from typing import Final
 
 from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
+from hudi_hive.spark.statements.definitions import (
+    DEFINITIONS,
+    index_statement,
+    refresh_index_plan,
+    show_indexes_plan,
+)
 from hudi_hive.spark.statements.procedures import call_plan, selected_call
 from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
@@ -20,7 +28,6 @@ from hudi_hive.spark.statements.writes import (
     delete_plan,
     insert_plan,
     merge_plan,
-    truncate_plan,
     update_plan,
     with_arguments,
 )
@@ -30,7 +37,6 @@ _WRITES: Final[dict[str, Callable[[WriteTarget, JavaValue], JavaValue]]] = {
     "UpdateTable": update_plan,
     "DeleteFromTable": delete_plan,
     "MergeIntoTable": merge_plan,
-    "TruncateTable": truncate_plan,
 }
 _CREATES: Final = {"CreateTable": create_plan, "CreateTableAsSelect": create_as_plan}
 _LIKES: Final = frozenset({"CreateTableLike", "CreateTableLikeCommand"})
@@ -43,13 +49,16 @@ _INSERT_ARGUMENTS: Final = (
     "ifPartitionNotExists",
     "byName",
 )
-_SCRIPTS: Final = frozenset({"CompoundBody", "ExceptionHandler"})
+_SCRIPT_PART: Final = "org.apache.spark.sql.catalyst.plans.logical.CompoundPlanStatement"
 _INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child"}
 """Node -> its argument that is a statement."""
 
+_CHANGES_OF_DATA: Final = frozenset({*_WRITES, "AddPartitions", "DropPartitions", "TruncatePartition", "TruncateTable"})
+"""Statements that the table of base files alone does not take."""
 
-def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
-    """The plan with each statement that writes a Hudi table as one that Spark carries out with us.
+
+def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The plan with each statement that writes or defines a Hudi table as one that Spark carries out with us.
 
     Args:
         hook: of the session.
@@ -62,16 +71,14 @@ def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
     jvm = hook.environment.jvm
     if kind in _INSIDE:
         inner = getattr(plan, _INSIDE[kind])()
-        changed = rewrite_writes(hook, inner)
+        changed = rewrite_statements(hook, inner)
         return plan if changed is inner else with_arguments(jvm, plan, {_INSIDE[kind]: changed})
     if kind == "Union" and class_name(next(scala_items(plan.children()))) == "InsertIntoStatement":
         # An insert into several tables.
-        parts = [rewrite_writes(hook, child) for child in scala_items(plan.children())]
+        parts = [rewrite_statements(hook, child) for child in scala_items(plan.children())]
         return with_arguments(jvm, plan, {"children": jvm.seq(parts)})
     if kind == "Call":
         return call_plan(hook, plan)
-    if kind == "CompoundBody":
-        return _calls_of_script(hook, plan)
     if kind in _CREATES and str(option(plan.tableSpec().provider()) or "").lower() in FORMATS:
         return _CREATES[kind](hook, plan)
     if kind in _LIKES:
@@ -79,34 +86,12 @@ def rewrite_writes(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if kind in _WRITES and _is_plain(plan):
         target = _target(hook, plan)
         return plan if target is None else _WRITES[kind](target, plan)
+    if kind in DEFINITIONS:
+        target = _target(hook, plan)
+        return plan if target is None else DEFINITIONS[kind](target, plan)
+    if jvm.class_(_SCRIPT_PART).isInstance(plan):
+        return _rewritten_script(hook, plan)
     return plan
-
-
-def _calls_of_script(hook: SessionHook, part: JavaValue) -> JavaValue:
-    """A part of a script with each ``CALL`` in it as one that we carry out; the part itself without any."""
-    jvm = hook.environment.jvm
-    if not isinstance(part, JavaObject):
-        return part
-    if jvm.class_("scala.Option").isInstance(part):
-        inner = option(part)
-        changed = _calls_of_script(hook, inner)
-        return part if changed is inner else jvm.some(changed)
-    if jvm.class_("scala.collection.Seq").isInstance(part):
-        parts = list(scala_items(part))
-        each = [_calls_of_script(hook, one) for one in parts]
-        return part if all(new is old for new, old in zip(each, parts, strict=True)) else jvm.seq(each)
-    if not jvm.class_("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan").isInstance(part):
-        return part
-    kind = class_name(part)
-    if kind == "Call":
-        return selected_call(hook, part)
-    if kind not in _SCRIPTS and (not kind.endswith("Statement") or kind == "InsertIntoStatement"):
-        return part
-    arguments = {str(part.productElementName(at)): part.productElement(at) for at in range(part.productArity())}
-    replaced = {name: _calls_of_script(hook, value) for name, value in arguments.items()}
-    if all(replaced[name] is value for name, value in arguments.items()):
-        return part
-    return with_arguments(jvm, part, replaced)
 
 
 def _create_like(hook: SessionHook, plan: JavaValue) -> JavaValue:
@@ -116,6 +101,56 @@ def _create_like(hook: SessionHook, plan: JavaValue) -> JavaValue:
     provider = option(plan.provider())
     is_hudi = entry is not None if provider is None else str(provider).lower() in FORMATS
     return create_like_plan(hook, plan, entry) if is_hudi else plan
+
+
+def index_plan(hook: SessionHook, text: str) -> JavaValue | None:
+    """The plan of a statement on indexes that Spark's parser does not know; None for other texts and tables.
+
+    Args:
+        hook: of the session.
+        text: of the statement.
+    """
+    statement = index_statement(text)
+    if statement is None:
+        return None
+    what, name = statement
+    parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    try:
+        parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+    except (PySparkException, Py4JJavaError):
+        return None
+    target = _target_named(hook, parts)
+    if target is None:
+        return None
+    return show_indexes_plan(target) if what == "SHOW" else refresh_index_plan(target)
+
+
+def _rewritten_script(hook: SessionHook, part: JavaValue) -> JavaValue:
+    """A part of a script (``BEGIN … END``) with the statements inside it rewritten."""
+    jvm, changes = hook.environment.jvm, {}
+    for at in range(part.productArity()):
+        item = part.productElement(at)
+        changed = _rewritten_argument(hook, item)
+        if changed is not item:
+            changes[str(part.productElementName(at))] = changed
+    return with_arguments(jvm, part, changes) if changes else part
+
+
+def _rewritten_argument(hook: SessionHook, item: JavaValue) -> JavaValue:
+    """An argument of a script's part: a plan, an option or sequence of plans, or something else."""
+    if not isinstance(item, JavaObject):
+        return item
+    jvm = hook.environment.jvm
+    if jvm.class_("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan").isInstance(item):
+        return selected_call(hook, item) if class_name(item) == "Call" else rewrite_statements(hook, item)
+    is_option = jvm.class_("scala.Option").isInstance(item)
+    if not is_option and not jvm.class_("scala.collection.immutable.Seq").isInstance(item):
+        return item
+    before = list(scala_items(item))
+    after = [_rewritten_argument(hook, one) for one in before]
+    if all(one is other for one, other in zip(before, after, strict=True)):
+        return item
+    return jvm.some(after[0]) if is_option else jvm.seq(after)
 
 
 def _is_plain(node: JavaValue) -> bool:
@@ -134,20 +169,24 @@ def _is_plain(node: JavaValue) -> bool:
 
 def _target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
     """The Hudi table that a statement is about; None for other tables."""
-    parts = target_of(node)
-    table = synced_table(hook, parts)
-    if table is None:
+    target = _target_named(hook, target_of(node))
+    if target is None:
         return None
-    entry = entry_of(hook, parts)
-    if entry is not None and entry.read_optimized:
+    if class_name(node) in _CHANGES_OF_DATA and target.entry is not None and target.entry.read_optimized:
         raise SparkError(
-            f"{'.'.join(parts)} shows base files only and is not written",
-            path=entry.location,
+            f"{target.name} shows base files only and is not written",
+            path=target.location,
             remedy="write to the table's other name",
         )
-    target = WriteTarget(hook, ".".join(parts), table[1], entry)
-    _ = target.client  # before anything of it is read
+    if class_name(node) in _WRITES:
+        _ = target.client  # before anything of it is read
     return target
 
 
-__all__ = ["rewrite_writes"]
+def _target_named(hook: SessionHook, parts: list[str]) -> WriteTarget | None:
+    """The Hudi table of a name; None for other tables."""
+    table = synced_table(hook, parts)
+    return None if table is None else WriteTarget(hook, ".".join(parts), table[1], entry_of(hook, parts))
+
+
+__all__ = ["index_plan", "rewrite_statements"]

@@ -2,7 +2,7 @@
 
 Spark cannot carry them out without a catalog plugin of Hudi's; what it would do is fail with a stack trace, or write a
 file that is in no commit. They are found in the parsed plan: at its root, below ``EXPLAIN`` and ``WITH``, in an insert
-into several tables, and in a script. ``ALTER TABLE`` of columns is carried out, where it is the whole statement.
+into several tables, and in a script. Those that are carried out have been replaced before.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, PROVIDER, HudiTableEntry, SessionHook, managed_tables, path_of_view
 from hudi_hive.spark.scan import location_of
-from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.table import is_hudi_table
 
 WRITE_REMEDY = "use INSERT INTO a Hudi table, or hudi_hive.spark.write(df, path, options)"
 
 SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
 _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")
-_COLUMNS = "run ALTER TABLE as a statement of its own, or use HudiTable.update_schema and sync"
-_INDEX = "manage indexes with Hudi; `hudi-hive metadata` shows those of a table"
-_STATISTICS = "Spark reads sizes from the table's own timeline; `hudi-hive stats` shows a table's statistics"
 _PARTITION = "SHOW PARTITIONS lists them, `hudi-hive stats` tells files, bytes and rows by partition"
 
 _REFUSED = {
@@ -33,30 +29,18 @@ _REFUSED = {
     "DeleteFromTable": ("DELETE", WRITE_REMEDY),
     "UpdateTable": ("UPDATE", WRITE_REMEDY),
     "MergeIntoTable": ("MERGE", WRITE_REMEDY),
-    **dict.fromkeys(("TruncateTable", "TruncatePartition"), ("TRUNCATE", "delete rows and partitions with Hudi")),
     "LoadData": ("LOAD DATA", WRITE_REMEDY),
-    "RepairTable": ("MSCK REPAIR", SYNC_REMEDY),
-    "RecoverPartitions": ("RECOVER PARTITIONS", SYNC_REMEDY),
-    "AddPartitions": ("ADD PARTITION", SYNC_REMEDY),
-    "DropPartitions": ("DROP PARTITION", f"delete partitions with Hudi; then {SYNC_REMEDY}"),
-    "RenamePartitions": ("RENAME PARTITION", "rewrite the partition with Hudi"),
-    **dict.fromkeys(("AnalyzeTable", "AnalyzeColumn"), ("ANALYZE", _STATISTICS)),
-    **dict.fromkeys(("AddColumns", "AlterColumns", "DropColumns", "RenameColumn"), ("ALTER TABLE", _COLUMNS)),
+    "RenamePartitions": ("RENAME PARTITION", "UPDATE cannot move rows: insert them anew, then DROP PARTITION"),
     "ReplaceColumns": ("REPLACE COLUMNS", "name the changes: ADD COLUMNS, DROP COLUMNS, ALTER COLUMN …"),
-    "CreateIndex": ("CREATE INDEX", _INDEX),
-    "DropIndex": ("DROP INDEX", _INDEX),
-    "CommentOnTable": ("COMMENT", _ALTER[1]),
+    "CommentOnTable": ("COMMENT", "ALTER TABLE … SET TBLPROPERTIES (comment = …)"),
     "DescribeTablePartition": ("DESCRIBE … PARTITION", _PARTITION),
     "ShowTablePartition": ("SHOW TABLE EXTENDED … PARTITION", _PARTITION),
     **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE", WRITE_REMEDY)),
     **dict.fromkeys(
         (
             "AlterColumn",
-            "SetTableProperties",
-            "UnsetTableProperties",
             "SetTableLocation",
             "SetTableSerDeProperties",
-            "RenameTable",
             "AlterTableClusterBy",
             "AlterTableCollation",
             "AddConstraint",
@@ -75,8 +59,7 @@ _CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "Rep
 _CONTAINERS = frozenset({"CompoundBody", "ExceptionHandler", "ExplainCommand", "SingleStatement", "UnresolvedWith"})
 
 _OWN_SYNTAX = re.compile(
-    r"\s*(?P<what>SHOW\s+INDEXES\s+(FROM|IN)|REFRESH\s+INDEX\s+\S+\s+ON"
-    r"|OPTIMIZE|VACUUM)\s+(?P<table>[\w.`]+|'[^']+')",
+    r"\s*(?P<what>OPTIMIZE|VACUUM)\s+(?P<table>[\w.`]+|'[^']+')",
     re.IGNORECASE,
 )
 
@@ -101,23 +84,6 @@ def check_statement(hook: SessionHook, plan: JavaValue) -> None:
             check(hook, node)
 
 
-def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
-    """The command in the place of a parsed ``ALTER TABLE`` that changes columns of a Hudi table; else the plan itself.
-
-    Raises:
-        SchemaError: it asks for something that a table's columns do not have.
-    """
-    if class_name(plan) not in COLUMN_CHANGES:
-        return plan
-    table = synced_table(hook, target_of(plan))
-    if table is None:
-        return plan
-    name, location = table
-    parts = target_of(plan)
-    entry = entry_of(hook, parts)
-    return alter_plan(hook, Target(name, location, entry), changes_of(plan, location))
-
-
 def check_syntax(hook: SessionHook, text: str) -> None:
     """Refuse by name a statement in syntax that Hudi's parser has and Spark's has not.
 
@@ -132,7 +98,7 @@ def check_syntax(hook: SessionHook, text: str) -> None:
     parts = ["hudi", table.strip("'")] if table[0] == "'" else [part.strip("`") for part in table.split(".")]
     found = synced_table(hook, parts)
     if found is not None:
-        remedy = _INDEX if "INDEX" in what else "run table services with Hudi; `hudi-hive timeline` shows what ran"
+        remedy = "run table services with Hudi; `hudi-hive timeline` shows what ran"
         raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
 
 
@@ -231,12 +197,6 @@ def _check_directory(hook: SessionHook, node: JavaValue) -> None:
         )
 
 
-def _check_drop(hook: SessionHook, node: JavaValue) -> None:
-    parts = target_of(node)
-    if synced_table(hook, parts) is not None:
-        _refuse_managed("DROP TABLE", managed_tables(hook.environment.jvm, hook.session, parts[:-1], parts[-1]))
-
-
 def _check_drop_database(hook: SessionHook, node: JavaValue) -> None:
     """Of a database, with ``CASCADE``."""
     parts = target_of(node)
@@ -259,7 +219,6 @@ _CHECKS: dict[str, Callable[[SessionHook, JavaValue], None]] = {
     "CreateTableLike": _check_create_like,
     "CreateTableLikeCommand": _check_create_like,
     "DropNamespace": _check_drop_database,
-    "DropTable": _check_drop,
     "InsertIntoDir": _check_directory,
 }
 

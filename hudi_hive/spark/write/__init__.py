@@ -26,7 +26,7 @@ from hudi_hive.spark.write.tasks import (
     gathered_tables,
     step,
 )
-from hudi_hive.spark.write.write_frame import sync_of, write
+from hudi_hive.spark.write.write_frame import delete_partitions, sync_of, write
 
 __all__ = [
     "BATCH_BYTES",
@@ -46,6 +46,7 @@ __all__ = [
     "commit_changes",
     "compact",
     "default_tasks",
+    "delete_partitions",
     "gathered_tables",
     "init_metadata",
     "nullable",

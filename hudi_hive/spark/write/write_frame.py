@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
@@ -152,6 +152,27 @@ def write(
         return report
     written = MetaClient.load(base, stored)
     return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
+
+
+def delete_partitions(
+    spark: SparkSession, path: str, partitions: Sequence[str], options: Mapping[str, Any] | None = None
+) -> WriteReport:
+    """Replace all file groups of partitions by none, in one commit.
+
+    Args:
+        spark: the session.
+        path: base path of the table.
+        partitions: paths of the partitions, in which ``*`` stands for any characters.
+        options: Hudi's write options.
+
+    Raises:
+        InvalidOptionError: an option is unknown, not supported, or contradicts the table.
+        WriteConflictError: another writer changed the same file groups and completed first.
+    """
+    client = MetaClient.load(path, store_options(spark._jsparkSession, path))
+    writer = SparkWriter(client, WriteConfig.of(options or {}, client.config))
+    writer.executor = SparkExecutor(spark.sparkContext)
+    return writer.delete_partitions(partitions)
 
 
 def sync_of(session: JavaValue, config: WriteConfig, base: str, stored: Mapping[str, Any]) -> SyncAfterWrite | None:

@@ -283,23 +283,19 @@ def test_drop_takes_the_entry_and_never_data(spark, synced, metastore, tmp_path)
 
 REFUSED = [
     "INSERT INTO {t} REPLACE WHERE city = 'oslo' SELECT * FROM {t}",
-    "BEGIN IF 1 = 1 THEN UPDATE {t} SET page = 'x'; END IF; END",
     "ALTER TABLE hudi.`{p}` REPLACE COLUMNS (x INT)",
-    "BEGIN ALTER TABLE {t} ADD COLUMN x INT; END",
     "INSERT OVERWRITE DIRECTORY '{p}' USING parquet SELECT 1",
     "CREATE OR REPLACE TABLE {t} USING parquet AS SELECT 1 x",
     "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (visit_id > 0)",
     "ALTER TABLE {t} CLUSTER BY (page)",
-    "ALTER TABLE {t} RENAME TO hudi_it.renamed",
     "COMMENT ON TABLE {t} IS 'x'",
     "CREATE INDEX page_index ON {t} (page)",
     "DROP INDEX page_index ON {t}",
     "SHOW INDEXES FROM {t}",
     "OPTIMIZE {t}",
     "DESCRIBE {t} PARTITION (city = 'oslo')",
-    "ALTER TABLE {t} RECOVER PARTITIONS",
     "LOAD DATA INPATH '/nowhere' INTO TABLE {t}",
-    "TRUNCATE TABLE {t} PARTITION (city = 'oslo')",
+    "TRUNCATE TABLE {t} PARTITION (country = 'oslo')",
 ]
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from hudi_hive.spark.statements.writes.changes import delete_plan, update_plan
 from hudi_hive.spark.statements.writes.commands import call, command
-from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan, truncate_plan
+from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan
 from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.merge import merge_plan
+from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 
 __all__ = [
+    "SHORT_NAMES",
     "WriteTarget",
     "call",
     "command",
@@ -20,7 +22,6 @@ __all__ = [
     "delete_plan",
     "insert_plan",
     "merge_plan",
-    "truncate_plan",
     "update_plan",
     "with_arguments",
 ]

@@ -1,4 +1,4 @@
-"""``CREATE TABLE … USING hudi``, with ``AS SELECT``, ``LIKE`` or neither, and ``TRUNCATE TABLE``.
+"""``CREATE TABLE … USING hudi``, with ``AS SELECT``, ``LIKE`` or neither.
 
 Source: Hudi's ``CreateHoodieTableCommand``, ``CreateHoodieTableAsSelectCommand``, ``CreateHoodieTableLikeCommand``.
 """
@@ -24,14 +24,13 @@ from hudi_hive.options import table as table_options
 from hudi_hive.options.write import COMBINE_BEFORE_INSERT
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_items, session_settings, store_options
+from hudi_hive.spark.bridge import JavaValue, option, scala_items, session_settings, store_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook
 from hudi_hive.spark.scan import table_snapshot
 from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.entry import hudi_columns
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES, NewTable, database_and_name, plain
 from hudi_hive.spark.statements.writes.sink import insert_into, sink
-from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import write
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.write.options import WriteConfig
@@ -99,17 +98,6 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
 
     relation = sink(hook, f"CREATE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
-
-
-def truncate_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
-    """``TRUNCATE TABLE``: a commit that replaces all file groups by none."""
-    hook = target.hook
-
-    def run() -> None:
-        nothing = python_session(hook.session).createDataFrame([], target.columns)
-        target.write(nothing, Operation.INSERT_OVERWRITE_TABLE)
-
-    return command(hook.environment.jvm, f"TRUNCATE TABLE {target.name}", run)
 
 
 def _create(table: NewTable, columns: StructType) -> None:
@@ -233,4 +221,4 @@ def _refuse_made_values(table: NewTable, columns: StructType) -> None:
             )
 
 
-__all__ = ["NewTable", "create_as_plan", "create_like_plan", "create_plan", "truncate_plan"]
+__all__ = ["NewTable", "create_as_plan", "create_like_plan", "create_plan"]

@@ -14,7 +14,7 @@ from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_HIVE_TIMESTAMP_FOLDERS, HOODIE_PREFIX
 from hudi_hive.options import Face, Operation, OptionSet
-from hudi_hive.options.write import OVERWRITE_MODE
+from hudi_hive.options.write import OVERWRITE_MODE, SCHEMA_ON_READ
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import (
@@ -28,7 +28,7 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
-from hudi_hive.spark.write import RowChanges, StatementRows, write
+from hudi_hive.spark.write import RowChanges, StatementRows, delete_partitions, write
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient
@@ -131,6 +131,8 @@ class WriteTarget:
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
         stated = {} if self.entry is None else write_options(self.entry.properties)
         texts = {**stated, **write_settings(self.hook.session), HOODIE_HIVE_TIMESTAMP_FOLDERS: "true"}
+        if texts.get(SCHEMA_ON_READ.name, "").lower() == "false":
+            decided = {*decided, SCHEMA_ON_READ.name}  # in a session it is about ALTER TABLE, not about the table's ids
         return {name: text for name, text in texts.items() if name not in decided}
 
     def option(self, name: str) -> str | None:
@@ -201,6 +203,14 @@ class WriteTarget:
         report = write(rows, self.location, texts, "append", statement=statement)
         assert report is not None
         self._follow(report)
+
+    def delete_partitions(self, paths: Sequence[str]) -> None:
+        """Replace all file groups of partitions by none in one commit, then bring the catalog up to date.
+
+        Args:
+            paths: of the partitions, in which ``*`` stands for any characters.
+        """
+        self._follow(delete_partitions(python_session(self.hook.session), self.location, paths, self.settings))
 
     def _check(self, client: MetaClient) -> None:
         """Refuse to write what was made of rows that others have changed since.

@@ -1,8 +1,9 @@
-"""``SHOW PARTITIONS`` of a synced table, answered from the table itself.
+"""``SHOW PARTITIONS`` of a Hudi table, answered from the table itself.
 
 Spark refuses it, since hive-sync keeps partitions in the metastore in a way that Spark does not take for its own. The
-names are those that Hive shows, ``city=oslo/day=1``, whatever the folders are called; they are the partitions that a
-query sees, as real Hudi answers it, so those of a commit that is not synced yet are among them.
+partitions are those that a query sees, as real Hudi answers it, so those of a commit that is not synced yet are among
+them. Of a synced table the names are those that Hive shows, ``city=oslo/day=1``, whatever the folders are called; of a
+table that CREATE TABLE made they are the folders, as in Hudi's own SQL.
 """
 
 from __future__ import annotations
@@ -14,29 +15,27 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import JavaValue, option, scala_items
-from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.bridge import JavaValue, option, store_options
 from hudi_hive.spark.scan import TableSnapshot, spread_listing
+from hudi_hive.spark.statements.definitions.answers import answer
+from hudi_hive.spark.statements.definitions.partition_clause import clause_values
+from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.writes import WriteTarget
 from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
 
 
-def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
-    """The plan that answers a parsed ``SHOW PARTITIONS``; the node itself when it is about another table.
+def show_partitions(target: WriteTarget, node: JavaValue) -> JavaValue:
+    """The plan that answers a parsed ``SHOW PARTITIONS``; the node itself for a table by path.
 
     Raises:
         SparkError: the clause names a column that is no partition column.
-        HudiHiveError: the table cannot be read.
     """
-    from hudi_hive.spark.statements.statements import target_of
-
-    parts = target_of(node)
-    if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
-        return node
-    entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    entry = target.entry
     if entry is None:
         return node
     names = entry.declared.partition_columns
-    specification = _specification(node.productElement(1))
+    clause = option(node.productElement(1))
+    specification = {} if clause is None else {key.lower(): value for key, value in clause_values(clause).items()}
     unknown = sorted(set(specification) - {name.lower() for name in names})
     if unknown:
         raise SparkError(
@@ -44,19 +43,24 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
             path=entry.location,
             remedy=f"partition columns are {', '.join(names)}" if names else "the table has no partition columns",
         )
-    shown: list[str] = []  # of a table without partition columns, as Hudi
-    if names:
-        stored = hook.environment.store_options(hook.session, entry.location)
-        query = Query.of("snapshot")
-        snapshot = TableSnapshot(entry.location, query, stored, names, lambda: spread_listing(query))
-        shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, specification)
-    jvm = hook.environment.jvm
-    texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))
-    frame = hook.session.createDataset(texts, jvm.package("Encoders").STRING())
-    return frame.toDF(jvm.seq(["partition"])).queryExecution().analyzed()
+    wanted = {name: DEFAULT_PARTITION if value is None else value for name, value in specification.items()}
+    return answer(target, ["partition"], [(name,) for name in _shown(target, names, wanted)])
 
 
-def _existing(snapshot: TableSnapshot) -> list[str]:
+def _shown(target: WriteTarget, names: tuple[str, ...], specification: Mapping[str, str]) -> list[str]:
+    if not names or target.entry is None:
+        return []  # of a table without partition columns, as Hudi
+    query = Query.of("snapshot")
+    stored = store_options(target.hook.session, target.location)
+    snapshot = TableSnapshot(target.location, query, stored, names, lambda: spread_listing(query))
+    paths = existing_partitions(snapshot)
+    values = snapshot.partition_texts(paths)
+    if not SessionEntry(target.hook, target.entry).made_by_statement:
+        return partition_names(values, names, specification)
+    return sorted(pa.array(paths, pa.string()).filter(_matches(values, specification)).to_pylist())
+
+
+def existing_partitions(snapshot: TableSnapshot) -> list[str]:
     """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while."""
     paths = snapshot.partition_paths()
     replaced = set(pc.unique(snapshot.client.timeline.replaced_file_groups().column("partition")).to_pylist())
@@ -68,15 +72,6 @@ def _existing(snapshot: TableSnapshot) -> list[str]:
     return [path for path in paths if path not in gone]
 
 
-def _specification(clause: JavaValue) -> dict[str, str]:
-    """Column in lower case -> value of a ``PARTITION (…)`` clause."""
-    values = option(clause)
-    if values is None:
-        return {}
-    pairs = [(item.productElement(0), item.productElement(1)) for item in scala_items(values.spec())]
-    return {str(name).lower(): str(value) for name, value in pairs}
-
-
 def partition_names(values: pa.Table, names: tuple[str, ...], specification: Mapping[str, str]) -> list[str]:
     """Names of partitions as Hive shows them, sorted.
 
@@ -86,16 +81,24 @@ def partition_names(values: pa.Table, names: tuple[str, ...], specification: Map
         specification: column in lower case -> the value that partitions must have.
     """
     columns = {name.lower(): values.column(name) for name in values.column_names}
-    matches = pa.array([True] * values.num_rows, pa.bool_())
+    matches = _matches(values, specification)
     texts = []
     for name in names:
         column = pc.fill_null(columns[name.lower()], DEFAULT_PARTITION).combine_chunks()
-        if name.lower() in specification:
-            matches = pc.and_(matches, _equal(column, specification[name.lower()]))
         escaped = pa.array([f"{escape_value(name)}={escape_value(value)}" for value in column.to_pylist()], pa.string())
         texts.append(escaped)
     joined = pc.binary_join_element_wise(*texts, "/").filter(matches)
     return sorted(joined.to_pylist())
+
+
+def _matches(values: pa.Table, specification: Mapping[str, str]) -> pa.Array:
+    """Which partitions have the values of a clause."""
+    matches = pa.array([True] * values.num_rows, pa.bool_())
+    for name in values.column_names:
+        if name.lower() in specification:
+            column = pc.fill_null(values.column(name), DEFAULT_PARTITION).combine_chunks()
+            matches = pc.and_(matches, _equal(column, specification[name.lower()]))
+    return matches
 
 
 def _equal(column: pa.Array, value: str) -> pa.Array:

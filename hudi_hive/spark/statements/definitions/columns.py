@@ -1,8 +1,8 @@
-"""``ALTER TABLE`` of the columns of a Hudi table: a commit that changes its schema by ids, then a sync of its names.
+"""``ALTER TABLE`` of the columns of a Hudi table: a commit that changes its schema by ids, then the catalog follows.
 
-The parsed statement becomes a command of Spark's that runs Python, so that nothing changes before the statement runs.
-Locks and the sync take Hudi's options from the session's settings (``SET hoodie.write.lock.provider = …``); how the
-table was synced is told by its entries in the metastore.
+The parsed statement becomes a command, so that nothing changes before the statement runs. Locks and the sync take
+Hudi's options from the session's settings (``SET hoodie.write.lock.provider = …``); how the table was synced is told
+by its entries in the metastore. In a session without a metastore server the entry of the session's catalog is changed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from hudi_hive.names import (
     HOODIE_WRITE_CONCURRENCY_PREFIX,
     HOODIE_WRITE_LOCK_PREFIX,
 )
+from hudi_hive.options import parse_java_boolean
+from hudi_hive.options.write import SCHEMA_ON_READ
 from hudi_hive.schema import InternalSchema, SchemaUpdate
 from hudi_hive.spark.bridge import (
-    JavaProxy,
     JavaValue,
-    Jvm,
     class_name,
     metastore_settings,
     option,
     scala_items,
     session_settings,
-    to_java,
+    store_options,
 )
-from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
+from hudi_hive.spark.catalog import sync_config
+from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.writes import WriteTarget, command
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
 from hudi_hive.sync.run import refuse_catalog_types
@@ -78,70 +80,29 @@ class Change:
         return self.method == "comment" or self.named.get("doc") is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The table that a statement changes.
-
-    Attributes:
-        name: how messages call it.
-        location: the base path as Hadoop writes it.
-        entry: its entry in the catalog; None for a table by path, which is not synced.
-    """
-
-    name: str
-    location: str
-    entry: HudiTableEntry | None
-
-
-def changes_of(node: JavaValue, path: str) -> list[Change]:
-    """The schema changes of a parsed statement.
+def alter_columns(target: WriteTarget, node: JavaValue) -> JavaValue:
+    """The command that makes the changes of a parsed statement when it runs.
 
     Args:
+        target: the table.
         node: one of :data:`COLUMN_CHANGES` as Spark's parser gives it.
-        path: of the table, for messages.
 
     Raises:
         SchemaError: a part of it that no change of a schema can do.
     """
     try:
-        return list(_STATEMENTS[class_name(node)](node))
+        changes = list(_STATEMENTS[class_name(node)](node))
     except SchemaError as error:
-        raise SchemaError(error.message, path=path, remedy=error.remedy) from error
-
-
-def alter_plan(hook: SessionHook, target: Target, changes: list[Change]) -> JavaValue:
-    """The command that makes the changes when it runs."""
-    jvm = hook.environment.jvm
-    runner = _Runner(lambda: _alter(hook, target, changes), jvm)
-    command = jvm.package("execution.command").ExternalCommandExecutor
-    return command(runner, f"ALTER TABLE {target.name}", jvm.map({}))
-
-
-class _Runner(JavaProxy):
-    """Spark's ``ExternalCommandRunner`` over a Python function."""
-
-    label = "hudi_hive.AlterTable"
-
-    def __init__(self, action: Callable[[], None], jvm: Jvm) -> None:
-        self._action = action
-        self._nothing = jvm.strings([])
-
-    @to_java
-    def executeCommand(self, command: str, options: JavaValue) -> JavaValue:
-        """Run it; it has no rows to show."""
-        self._action()
-        return self._nothing
-
-    class Java:
-        implements = ("org.apache.spark.sql.connector.ExternalCommandRunner",)
+        raise SchemaError(error.message, path=target.location, remedy=error.remedy) from error
+    return command(target.hook.environment.jvm, f"ALTER TABLE {target.name}", lambda: _alter(target, changes))
 
 
 # -- what runs -------------------------------------------------------------------------------------------------------
 
 
-def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
-    settings = session_settings(hook.session)
-    stored = hook.environment.store_options(hook.session, target.location)
+def _alter(target: WriteTarget, changes: list[Change]) -> None:
+    settings = session_settings(target.hook.session)
+    stored = store_options(target.hook.session, target.location)
     client = MetaClient.load(target.location, stored)
     options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
     if all(change.if_exists for change in changes) and not _changes(client, changes):
@@ -150,8 +111,22 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
     if target.entry is None:
         alter_schema(client, changes, options, lock=lock)
         return
+    entry = SessionEntry(target.hook, target.entry)
+    if entry.made_by_statement:
+        _refuse_without_evolution(target, changes)
     sync_options = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
-    uris, sync_options = _metastore_of(hook, target, sync_options)
+    sync_options = {**metastore_settings(target.hook.session), **sync_options}
+    uris = tuple(read_options(sync_options)[0].get("metastore_uris") or ())
+    if not uris and not entry.made_by_statement:
+        raise SparkError(
+            f"ALTER TABLE on {target.name}: the session has no metastore server, and the catalog could not follow",
+            path=target.location,
+            remedy="change the columns with HudiTable.update_schema or ALTER TABLE hudi.`path`; then sync the table",
+        )
+    if not uris:
+        alter_schema(client, changes, options, lock=lock)
+        entry.set_columns(_renamed_comments(changes))
+        return
     with HiveMetastore(uris) as metastore:
         config = sync_config(metastore, target.entry, client, sync_options, stored)
         if any(change.comments for change in changes):
@@ -163,6 +138,25 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
         instant = alter(client, changes, options, lock=lock, check=check).instant
         assert instant is not None
         _sync(HiveSyncTool(config, metastore=metastore, client=client.reload()), target, instant)
+    entry.refresh()
+
+
+def _refuse_without_evolution(target: WriteTarget, changes: list[Change]) -> None:
+    """Refuse what Hudi's own SQL refuses without schema evolution, on a table that its SQL could have made.
+
+    Raises:
+        SchemaError: something else than new columns and comments, where the session does not ask for evolution.
+    """
+    text = target.setting(SCHEMA_ON_READ.name)
+    if text is not None and parse_java_boolean(text):
+        return
+    for change in changes:
+        if change.method not in ("add", "comment"):
+            raise SchemaError(
+                f"ALTER TABLE {target.name}: without schema evolution columns are added and get comments, no more",
+                path=target.location,
+                remedy=f"SET {SCHEMA_ON_READ.name}=true",
+            )
 
 
 def _changes(client: MetaClient, changes: list[Change]) -> bool:
@@ -172,20 +166,16 @@ def _changes(client: MetaClient, changes: list[Change]) -> bool:
     return update.changed
 
 
-def _metastore_of(hook: SessionHook, target: Target, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Where the session's metastore is, and the options of the sync with it in them."""
-    options = {**metastore_settings(hook.session), **options}
-    uris = read_options(options)[0].get("metastore_uris") or ()
-    if not uris:
-        raise SparkError(
-            f"ALTER TABLE on {target.name}: the session has no metastore server, and the catalog could not follow",
-            path=target.location,
-            remedy="change the columns with HudiTable.update_schema or ALTER TABLE hudi.`path`; then sync the table",
-        )
-    return tuple(uris), options
+def _renamed_comments(changes: list[Change]) -> dict[str, str]:
+    """New name -> old name, in lower case, of the columns at the top that changes rename."""
+    renamed: dict[str, str] = {}
+    for change in changes:
+        if change.method == "rename" and "." not in change.name:
+            renamed[change.arguments[0].lower()] = change.name.lower()
+    return renamed
 
 
-def _sync(tool: HiveSyncTool, target: Target, instant: Instant) -> None:
+def _sync(tool: HiveSyncTool, target: WriteTarget, instant: Instant) -> None:
     try:
         tool.sync()
     except Exception as failure:

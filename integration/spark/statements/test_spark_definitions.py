@@ -1,0 +1,120 @@
+"""Statements that define tables: partitions, names, properties, indexes, DROP; the table and the metastore follow."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
+from hudi_hive.table import MetaClient
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture
+def session(spark, metastore):
+    """A session whose current database is a new one."""
+    made = spark.newSession()
+    made.sql("CREATE DATABASE IF NOT EXISTS definitions")
+    made.sql("USE definitions")
+    yield made
+    made.sql("DROP DATABASE definitions CASCADE")
+
+
+def partitions(metastore, name):
+    return [tuple(part.values) for part in metastore.partitions("definitions", name)]
+
+
+def shown(session, name):
+    return [row.partition for row in session.sql(f"SHOW PARTITIONS {name}").collect()]
+
+
+def operations(path):
+    timeline = MetaClient.load(path).timeline
+    return [timeline.commit_metadata(instant).operation for instant in timeline.write_instants()]
+
+
+def test_partitions_columns_and_names(session, metastore, tmp_path):
+    path = str(tmp_path / "calls")
+    session.sql(
+        f"CREATE TABLE calls (id INT, name STRING, day STRING, hour INT) USING hudi PARTITIONED BY (day, hour) "
+        f"LOCATION '{path}' TBLPROPERTIES (primaryKey = 'id')"
+    )
+    session.sql("ALTER TABLE calls ADD PARTITION (day = 'd0', hour = 1)")
+    with pytest.raises(SparkError, match="IF NOT EXISTS"):
+        session.sql("ALTER TABLE calls ADD PARTITION (day = 'd0', hour = 1)")
+    assert shown(session, "calls") == ["day=d0/hour=1"] and partitions(metastore, "calls") == [("d0", "1")]
+    session.sql("INSERT INTO calls VALUES (1, 'a', 'd1', 1), (2, 'b', 'd1', 2), (3, 'c', 'd2', 1)")
+    for clause in ("day = 'd1'", "day = 'd1', minute = 1", "day = 'd1', hour = 1, name = 'a'"):
+        for statement in ("ALTER TABLE calls DROP PARTITION ({})", "TRUNCATE TABLE calls PARTITION ({})"):
+            with pytest.raises(SparkError, match="hour"):
+                session.sql(statement.format(clause))
+    session.sql("ALTER TABLE calls DROP PARTITION (day = 'd1', hour = 1), PARTITION (day = 'd2', hour = 1)")
+    session.sql(f"TRUNCATE TABLE hudi.`{path}` PARTITION (day = 'd9', hour = 1)")
+    assert operations(path)[1:] == ["DELETE_PARTITION", "DELETE_PARTITION"]
+    assert [row.id for row in session.sql("SELECT id FROM calls").collect()] == [2]
+    assert shown(session, "calls") == ["day=d1/hour=2"]
+    session.sql("MSCK REPAIR TABLE calls SYNC PARTITIONS")
+    assert partitions(metastore, "calls") == [("d1", "2")]
+
+    with pytest.raises(SchemaError, match="schema evolution"):
+        session.sql("ALTER TABLE calls RENAME COLUMN name TO label")
+    session.sql("ALTER TABLE calls ADD COLUMNS (price DOUBLE COMMENT 'in euro')")
+    session.sql("SET hoodie.schema.on.read.enable=true")
+    session.sql(
+        "BEGIN ALTER TABLE calls RENAME COLUMN name TO label; "
+        "IF (SELECT count(*) FROM calls) = 1 THEN ALTER TABLE calls ALTER COLUMN price COMMENT 'in yen'; END IF; END"
+    )
+    before = operations(path)
+    session.sql("EXPLAIN ALTER TABLE calls DROP COLUMN label")
+    assert operations(path) == before
+    described = {row.col_name: (row.data_type, row.comment) for row in session.sql("DESCRIBE calls").collect()}
+    assert described["label"][0] == "string" and described["price"] == ("double", "in yen")
+
+    session.sql("ALTER TABLE calls RENAME TO talks")
+    assert MetaClient.load(path).config.name == "talks"
+    session.sql("INSERT INTO talks VALUES (4, 'd', 2.5, 'd1', 2)")
+    session.sql("TRUNCATE TABLE talks")
+    assert session.table("talks").count() == 0 and operations(path)[-1] == "INSERT_OVERWRITE_TABLE"
+    session.sql("DROP TABLE talks")
+    assert HudiTable.open(path).scan().to_arrow().num_rows == 0
+
+
+def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
+    path = str(tmp_path / "goods")
+    session.sql(f"CREATE TABLE goods (id INT, v STRING) USING hudi LOCATION '{path}' TBLPROPERTIES (primaryKey = 'id')")
+    session.sql("INSERT INTO goods VALUES (1, 'a'), (2, 'b')")
+    session.sql("ALTER TABLE goods SET TBLPROPERTIES (k1 = 'v1', k2 = 'v2')")
+    session.sql("ALTER TABLE goods UNSET TBLPROPERTIES (k1)")
+    properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES goods").collect()}
+    assert "k1" not in properties and properties["k2"] == "v2"
+    refused = [
+        "ALTER TABLE goods SET TBLPROPERTIES (primaryKey = 'v')",
+        "ALTER TABLE goods UNSET TBLPROPERTIES (k1)",
+        "CREATE INDEX record_index ON goods (v)",
+        "CREATE INDEX by_id ON goods (id)",
+        "CREATE INDEX by_v ON goods (v)",
+        "CREATE INDEX c ON goods USING column_stats (v)",
+        "CREATE INDEX l ON goods USING lucene (v)",
+        "DROP INDEX record_index ON goods",
+        "ANALYZE TABLE goods COMPUTE STATISTICS",
+        f"DROP TABLE hudi.`{path}`",
+        f"MSCK REPAIR TABLE hudi.`{path}`",
+        f"ALTER TABLE hudi.`{path}` RENAME TO other",
+    ]
+    for statement in refused:
+        with pytest.raises(HudiHiveError) as caught:
+            session.sql(statement)
+        assert caught.value.path, statement
+    session.sql("CREATE INDEX record_index ON goods (id)")
+    session.sql("CREATE INDEX IF NOT EXISTS record_index ON goods (id)")
+    session.sql("REFRESH INDEX record_index ON goods")
+    assert "record_index" in [row.index_name for row in session.sql("SHOW INDEXES FROM goods").collect()]
+    session.sql("INSERT INTO goods VALUES (3, 'c')")
+    assert "record_index" in MetaClient.load(path).config.metadata_partitions
+    session.sql("DROP INDEX record_index ON goods")
+    session.sql("DROP INDEX IF EXISTS record_index ON goods")
+    assert "record_index" not in [row.index_name for row in session.sql(f"SHOW INDEXES FROM hudi.`{path}`").collect()]
+    assert session.table("goods").count() == 3
+    session.sql("DROP TABLE goods PURGE")
+    assert not (tmp_path / "goods").exists()
