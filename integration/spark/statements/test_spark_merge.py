@@ -73,6 +73,8 @@ def test_tables_without_keys_take_all_clauses_and_records_move_by_a_global_index
     )
     with pytest.raises(Exception, match="lets records move"):
         session.sql(merge)
+    with pytest.raises(Exception, match="ALTER TABLE"):
+        session.sql(merge.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO"))
     session.sql("SET hoodie.index.type=GLOBAL_SIMPLE")
     session.sql(merge)
     assert rows_of(session, "SELECT id, v, p FROM g") == [(1, 5, "b"), (2, 2, "a")]

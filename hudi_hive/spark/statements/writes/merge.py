@@ -44,8 +44,15 @@ def merge_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
     Raises:
         SparkError: an assignment as of :func:`update_plan`, an insert without a column of the key or of the records'
-            order, or a source without a name.
+            order, a source without a name, or a schema that is to follow the source's.
     """
+    names = [str(node.productElementName(at)) for at in range(node.productArity())]
+    if "withSchemaEvolution" in names and node.productElement(names.index("withSchemaEvolution")):
+        raise SparkError(
+            f"MERGE WITH SCHEMA EVOLUTION INTO {target.name} is not supported",
+            path=target.location,
+            remedy="add the columns by ALTER TABLE, then MERGE",
+        )
     return _Merge(target, node).plan()
 
 
