@@ -21,6 +21,7 @@ from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import Function2, JavaValue
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.scan import Environment
+from hudi_hive.spark.session.stream_tables import make_stream_tables
 from hudi_hive.spark.statements import HudiParser, guard_writers
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
@@ -49,6 +50,7 @@ def install(hook: SessionHook) -> None:
     assert context is not None
     _enabled[context] = hook.environment
     guard_writers(hook_of)
+    make_stream_tables(hook_of)
 
 
 def hook_of(spark: SparkSession) -> SessionHook | None:

@@ -117,3 +117,18 @@ def test_options_are_checked_before_the_query_starts(files):
     with pytest.raises(InvalidOptionError, match="partitionBy"):
         parted.start(str(files.table))
     assert len(files.commits()) == 1
+
+
+def test_a_table_by_name_is_made_and_goes_on(files):
+    files.put((1, 1, "a"), (2, 1, "b"))
+    options = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.datasource.write.precombine.field": "ts"}
+    options = {**options, "hoodie.metadata.enable": "false", "path": str(files.table)}
+    try:
+        for row in ((2, 2, "b"), (3, 1, "c")):
+            files.put(row)
+            files.writer(options).partitionBy("p").toTable("sink_by_name").awaitTermination()
+        found = files.spark.table("sink_by_name").select("id", "ts", "p").collect()
+        assert sorted(map(tuple, found)) == files.rows() == [(1, 1, "a"), (2, 2, "b"), (3, 1, "c")]
+        assert HudiTable.open(files.table).config.partition_fields == ("p",)
+    finally:
+        files.spark.sql("DROP TABLE IF EXISTS sink_by_name")

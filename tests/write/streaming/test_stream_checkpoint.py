@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -186,3 +187,25 @@ def test_a_service_that_fails_leaves_the_stream_alone(tmp_path, monkeypatch):
         stream.add(batch, rows(0, 2, ts=[batch] * 2))  # the same groups each time
     stream.end()
     assert HudiTable.open(tmp_path / "t").scan().to_arrow()["ts"].to_pylist() == [2, 2]
+
+
+def test_two_streams_write_one_table_at_the_same_time(tmp_path):
+    make(tmp_path / "t")
+    shared = {
+        **INSERTS,
+        "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+        "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+        "hoodie.datasource.write.streaming.retry.count": "20",
+    }
+
+    def run(name, first):
+        stream = LocalStream(tmp_path / "t", {**shared, IDENTIFIER: name})
+        for batch in range(3):
+            stream.add(batch, rows(first + batch, 1), name)
+
+    with ThreadPoolExecutor(2) as pool:
+        for ended in [pool.submit(run, "a", 0), pool.submit(run, "b", 10)]:
+            ended.result()
+    assert keys(tmp_path / "t") == [0, 1, 2, 10, 11, 12]
+    client = HudiTable.open(tmp_path / "t").client
+    assert [last_batch(client, StreamQuery(name, name)) for name in "ab"] == [2, 2]
