@@ -122,6 +122,7 @@ def test_metadata_table_and_repairs(table, tmp_path):
         call(session, "run_bootstrap('acted', 'COPY_ON_WRITE', 'a', 'b', 'id')")
 
 
+@pytest.mark.long
 def test_copies_and_exports(table, tmp_path):
     session = table("cow")
     folder = tmp_path / "exported"

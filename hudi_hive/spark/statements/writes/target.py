@@ -39,16 +39,16 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import WriteReport
 
 REFRESH: Final = "the session's cached queries"
-_WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE)
+_WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE, Face.LOCK)
 
 
 def write_settings(session: JavaValue) -> dict[str, str]:
-    """The settings of a session that are options of writes."""
+    """The settings of a session that are options of writes or of their locks."""
     return write_options(session_settings(session))
 
 
 def write_options(texts: Mapping[str, str]) -> dict[str, str]:
-    """Those of some settings or properties that are options of writes."""
+    """Those of some settings or properties that are options of writes or of their locks."""
     return {name: text for name, text in texts.items() if name.startswith(HOODIE_PREFIX) and name in _WRITE_OPTIONS}
 
 
