@@ -149,9 +149,8 @@ class SessionEntry:
         """Set table properties, or remove those whose value is None."""
         with HiveMetastore(self.metastore_uris) as metastore:
             table = metastore.table(self.database, self.name)
-            merged: dict[str, str | None] = dict(table.parameters or {})
-            merged.update(changes)
-            table.parameters = {key: value for key, value in merged.items() if value is not None}
+            others = {key: text for key, text in (table.parameters or {}).items() if key not in changes}
+            table.parameters = {**others, **{key: value for key, value in changes.items() if value is not None}}
             metastore.alter_table(self.database, self.name, table)
         self.refresh()
 
@@ -167,10 +166,11 @@ class SessionEntry:
             metastore.alter_table(self.database, self.name, table)
             table = metastore.table(database, name)
             parameters = table.sd.serdeInfo.parameters or {}
-            if parameters.get(_PATH) not in (None, table.sd.location):
-                table.sd.serdeInfo.parameters = {**parameters, _PATH: table.sd.location}
+            location = str(table.sd.location)
+            if parameters.get(_PATH) not in (None, location):
+                table.sd.serdeInfo.parameters = {**parameters, _PATH: location}
                 metastore.alter_table(database, name, table)
-            return str(table.sd.location)
+            return location
 
 
 def _partition_name(values: Mapping[str, str]) -> str:
