@@ -113,6 +113,21 @@ def test_names_of_any_script_and_times_in_paths(session):
     assert rows(session, "SELECT `ключ` FROM places WHERE `日期` > TIMESTAMP'2024-01-01 10:20:30'") == [(1,)]
 
 
+def test_times_in_paths_stay_as_they_are(session, tmp_path):
+    options = {
+        "hoodie.table.name": "numbers",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "at",
+    }
+    frame = session.sql("SELECT 1 AS id, 'a' AS v, TIMESTAMP'2024-01-01 10:20:30' AS at")
+    frame.write.format("hudi").options(**options).save(f"{tmp_path}/numbers")
+    session.sql(f"CREATE TABLE numbers USING hudi LOCATION '{tmp_path}/numbers'")
+    session.sql("UPDATE numbers SET v = 'b'")
+    session.sql("INSERT INTO numbers VALUES (2, 'c', TIMESTAMP'2024-01-01 10:20:30')")
+    paths = {row[0] for row in rows(session, "SELECT _hoodie_partition_path FROM numbers")}
+    assert rows(session, "SELECT id, v FROM numbers") == [(1, "b"), (2, "c")] and len(paths) == 1
+
+
 @pytest.mark.parametrize("kind", with_long_cases(["mor"], ["cow", "mor"]))
 def test_overwrites_of_buckets(session, kind):
     session.sql(

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
@@ -130,10 +130,19 @@ class WriteTarget:
         """The table's properties and the session's settings that are options of writes, but for those of statements."""
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
         stated = {} if self.entry is None else write_options(self.entry.properties)
-        texts = {**stated, **write_settings(self.hook.session), HOODIE_HIVE_TIMESTAMP_FOLDERS: "true"}
+        texts = {**stated, **write_settings(self.hook.session), HOODIE_HIVE_TIMESTAMP_FOLDERS: self._times_in_paths}
         if texts.get(SCHEMA_ON_READ.name, "").lower() == "false":
             decided = {*decided, SCHEMA_ON_READ.name}  # in a session it is about ALTER TABLE, not about the table's ids
         return {name: text for name, text in texts.items() if name not in decided}
+
+    @property
+    def _times_in_paths(self) -> str:
+        """Whether timestamps stand in partition paths as text, as in those that there are; ``true`` where none are."""
+        names = {one.name for one in self.columns if isinstance(one.dataType, TimestampType)}
+        if not names & set(self.partition_columns):
+            return "true"
+        paths = [path for path in self.client.partition_paths() if any(map(str.isdigit, path))]
+        return "true" if not paths or any("%3A" in path for path in paths) else "false"
 
     def option(self, name: str) -> str | None:
         """A setting of the session, else a property of the table; None where neither has it."""
