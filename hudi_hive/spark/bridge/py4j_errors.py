@@ -135,12 +135,18 @@ def bridge_errors() -> None:
         @functools.wraps(original)
         def convert(java_exception: JavaValue) -> BaseException:
             ours = _find(java_exception)
-            return ours if ours is not None else original(java_exception)
+            return ours if ours is not None else original(_unwrapped(java_exception))
 
         convert._hudi_hive = True  # type: ignore[attr-defined]
         captured.convert_exception = convert  # type: ignore[assignment]
         for name in ("py4j.clientserver", "py4j.java_gateway"):
             logging.getLogger(name).addFilter(_CallbackErrorFilter())
+
+
+def _unwrapped(java_exception: JavaValue) -> JavaValue:
+    """A checked exception of Spark that passed a proxy of Java, which wraps those that its interface does not name."""
+    wraps = str(java_exception.getClass().getName()) == "java.lang.reflect.UndeclaredThrowableException"
+    return java_exception.getUndeclaredThrowable() if wraps else java_exception
 
 
 def _carry(error: HudiHiveError) -> _CallbackError:

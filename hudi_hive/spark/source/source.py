@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
 from hudi_hive.names import HOODIE_PREFIX
+from hudi_hive.options import key_generator_name, table
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, python_session, to_java
@@ -143,6 +144,9 @@ def _with_stores(
     return replace(environment, storage_options=Credentials(of_stores)), others
 
 
+_PARTITION_BY = "__partition_columns"
+"""What Spark calls the columns of a writer's ``partitionBy``, as JSON."""
+
 _MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}
 
 
@@ -156,6 +160,7 @@ def _write(
     if path is None:
         raise SparkError("writing a Hudi table needs a path", remedy="give save() the base path of the table")
     frame = DataFrame(rows, python_session(session))
+    parameters |= _partition_fields(parameters)
     options = {name: value for name, value in parameters.items() if name.startswith((HOODIE_PREFIX, "hive."))}
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
@@ -169,6 +174,20 @@ def _write(
         # Spark looks at it for cached queries only, and an error would make rows that are committed look like none.
         log_failure("the relation of the table", report.instant.requested, error)
         return _planned_rows(environment, session, rows.queryExecution().analyzed())
+
+
+def _partition_fields(parameters: dict[str, str]) -> dict[str, str]:
+    """The option that ``partitionBy(…)`` of a writer is, where no option names partition fields.
+
+    Source: Hudi's ``DataSourceWriteOptions.mayBeDerivePartitionPath``.
+    """
+    columns = json.loads(parameters.pop(_PARTITION_BY, "[]"))
+    if not columns or any(name in parameters for name in table.PARTITION_FIELDS.names):
+        return {}
+    generators = [parameters[name] for name in table.KEY_GENERATOR.names if name in parameters]
+    if generators and key_generator_name(generators[0]).startswith("CUSTOM"):
+        columns = [name if ":" in name else f"{name}:SIMPLE" for name in columns]
+    return {table.PARTITION_FIELDS.name: ",".join(columns)}
 
 
 def read_relation(

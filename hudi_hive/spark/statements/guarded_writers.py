@@ -1,7 +1,8 @@
-"""Refuses methods of PySpark that would change synced tables without a statement.
+"""Methods of PySpark that would change synced tables and reach the JVM without what they mean.
 
-Spark has no hook for them that sees the name and the intention. Some fail later with an error that names neither table
-nor remedy, and ``saveAsTable`` with mode ``overwrite`` would replace the table's entry in the metastore by another's.
+Most commands of DataFrames are met in the session's analyser. ``saveAsTable`` with mode ``overwrite`` drops a table
+before it gets there, ``insertInto`` leaves the writer's options behind, and methods of the catalog act at once: these
+are replaced here, or refused with the table's path and a remedy.
 """
 
 from __future__ import annotations
@@ -9,37 +10,30 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Catalog
-from pyspark.sql.classic.dataframe import DataFrame
-from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
+from pyspark.sql.readwriter import DataFrameWriter
 
-from hudi_hive.errors import SparkError
-from hudi_hive.spark.catalog import FORMATS
-from hudi_hive.spark.statements.statements import SYNC_REMEDY, WRITE_REMEDY, check_name
+from hudi_hive.spark.bridge import JavaValue, option, scala_items
+from hudi_hive.spark.catalog import FORMATS, SessionHook
+from hudi_hive.spark.statements.frame_commands import create_as, insert_statement, replaced
+from hudi_hive.spark.statements.rewrite import rewrite_statements
+from hudi_hive.spark.statements.statements import SYNC_REMEDY, check_name, synced_table
 
-Check = Callable[[SparkSession, str, str, str], None]
-"""Refuses a call: session, name of the table, what would be done, remedy."""
+Enabled = Callable[[SparkSession], SessionHook | None]
+"""Gives the hook of a session's enabled context."""
 
-_NEW_TABLE_REMEDY = (
-    "hudi_hive.spark.write(df, path, options) makes a table at a path and syncs it where options ask for it"
-)
-
-_GUARDED: tuple[tuple[type, str, str, str, str], ...] = (
-    (DataFrameWriter, "insertInto", "_spark", "insertInto", WRITE_REMEDY),
-    (DataFrame, "writeTo", "sparkSession", "writeTo", WRITE_REMEDY),
-    (DataFrame, "mergeInto", "sparkSession", "mergeInto", WRITE_REMEDY),
+_GUARDED: Final[tuple[tuple[type, str, str, str, str], ...]] = (
     (Catalog, "recoverPartitions", "_sparkSession", "recoverPartitions", SYNC_REMEDY),
-    (Catalog, "truncateTable", "_sparkSession", "truncateTable", WRITE_REMEDY),
     (Catalog, "analyzeTable", "_sparkSession", "analyzeTable", "`hudi-hive stats` shows a table's statistics"),
     (Catalog, "listPartitions", "_sparkSession", "listPartitions", "use SHOW PARTITIONS"),
 )
 """Class, method whose first argument is a table's name, attribute with the session, what it is called, remedy."""
 
 
-def guard_writers(is_enabled: Callable[[SparkSession], Any]) -> None:
+def guard_writers(is_enabled: Enabled) -> None:
     """Guard these methods. Idempotent; sessions that are not enabled are not affected.
 
     Args:
@@ -50,16 +44,18 @@ def guard_writers(is_enabled: Callable[[SparkSession], Any]) -> None:
         if original is None or getattr(original, "_hudi_hive", False):
             continue  # a method of later versions, or guarded
         setattr(owner, method, _guarded(original, attribute, what, remedy, is_enabled))
-    if not getattr(DataFrameWriter.saveAsTable, "_hudi_hive", False):
-        setattr(DataFrameWriter, "saveAsTable", _guarded_save(DataFrameWriter.saveAsTable, is_enabled))  # noqa: B010
-    if not getattr(DataFrameWriterV2.using, "_hudi_hive", False):
-        setattr(DataFrameWriterV2, "using", _guarded_using(DataFrameWriterV2.using, is_enabled))  # noqa: B010
-    if not getattr(Catalog.createTable, "_hudi_hive", False):
-        setattr(Catalog, "createTable", _guarded_create(Catalog.createTable, is_enabled))  # noqa: B010
+    for owner, method, make in (
+        (DataFrameWriter, "saveAsTable", _save_as_table),
+        (DataFrameWriter, "insertInto", _insert_into),
+        (Catalog, "truncateTable", _truncate),
+    ):
+        original = getattr(owner, method, None)
+        if original is not None and not getattr(original, "_hudi_hive", False):
+            setattr(owner, method, make(original, is_enabled))
 
 
 def _guarded(
-    original: Callable[..., Any], attribute: str, what: str, remedy: str, is_enabled: Callable[[SparkSession], Any]
+    original: Callable[..., Any], attribute: str, what: str, remedy: str, is_enabled: Enabled
 ) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -73,43 +69,103 @@ def _guarded(
     return call
 
 
-def _guarded_save(original: Callable[..., Any], is_enabled: Callable[[SparkSession], Any]) -> Callable[..., Any]:
+def _save_as_table(original: Callable[..., Any], is_enabled: Enabled) -> Callable[..., Any]:
+    """``saveAsTable``, which replaces a Hudi table as a whole where Spark would drop it first."""
+
     @functools.wraps(original)
-    def call(self: DataFrameWriter, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def call(self: DataFrameWriter, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
         hook, name = is_enabled(self._spark), arguments["name"]
-        if hook is not None and isinstance(name, str):
-            check_name(hook, name, "saveAsTable", WRITE_REMEDY)
-            # The table would come to be below Spark's warehouse, in Spark's own form, before a row is written.
-            if str(arguments.get("format") or self._jwrite.source()).lower() in FORMATS:
-                raise SparkError(f"saveAsTable makes no Hudi table {name}", remedy=_NEW_TABLE_REMEDY)
-        return original(self, *args, **kwargs)
+        if hook is None or not isinstance(name, str):
+            original(self, *args, **kwargs)
+            return
+        self.mode(arguments.get("mode")).options(**arguments.get("options", {}))
+        if arguments.get("partitionBy") is not None:
+            self.partitionBy(arguments["partitionBy"])
+        if arguments.get("format") is not None:
+            self.format(arguments["format"])
+        if not _replaces(self, hook, name):
+            original(self, name)
 
     call._hudi_hive = True  # type: ignore[attr-defined]
     return call
 
 
-def _guarded_using(original: Callable[..., Any], is_enabled: Callable[[SparkSession], Any]) -> Callable[..., Any]:
+def _replaces(writer: DataFrameWriter, hook: SessionHook, name: str) -> bool:
+    """Replace a Hudi table by another, where that is what is asked for; whether it was."""
+    java = writer._jwrite
+    parts = _parts(hook, name)
+    if str(java.curmode().name()) != "Overwrite" or synced_table(hook, parts) is None:
+        return False
+    if str(java.source()).lower() not in FORMATS:
+        check_name(hook, name, "saveAsTable", 'name the format: write.format("hudi")')
+    if option(java.bucketColumnNames()) is not None:
+        check_name(hook, name, "bucketBy", "leave it out; hoodie.index.type=BUCKET makes buckets")
+    columns = option(java.partitioningColumns())
+    texts = _options(java)
+    location = texts.pop("path", None)
+    names = [] if columns is None else [str(column) for column in scala_items(columns)]
+    new = create_as(hook, parts, _rows(writer), texts, names, location)
+    hook.begin_statement()
+    _run(hook, replaced(hook, new, creates=True))
+    return True
+
+
+def _insert_into(original: Callable[..., Any], is_enabled: Enabled) -> Callable[..., Any]:
+    """``insertInto``, which does not lose the writer's options."""
+
     @functools.wraps(original)
-    def call(self: DataFrameWriterV2, provider: str) -> DataFrameWriterV2:
-        if provider.lower() in FORMATS and is_enabled(self._spark) is not None:
-            raise SparkError("writeTo makes no Hudi table", remedy=_NEW_TABLE_REMEDY)
-        made: DataFrameWriterV2 = original(self, provider)
-        return made
+    def call(self: DataFrameWriter, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
+        hook, name = is_enabled(self._spark), arguments["tableName"]
+        texts = _options(self._jwrite) if hook is not None and isinstance(name, str) else {}
+        plain = not texts or option(self._jwrite.partitioningColumns()) is not None
+        if plain or hook is None or synced_table(hook, _parts(hook, name)) is None:
+            original(self, *args, **kwargs)
+            return
+        if arguments.get("overwrite") is not None:
+            self.mode("overwrite" if arguments["overwrite"] else "append")
+        overwrites = str(self._jwrite.curmode().name()) == "Overwrite"
+        hook.begin_statement()
+        parts = _parts(hook, name)
+        plan = insert_statement(hook, parts, _rows(self), texts, overwrites=overwrites, by_name=False)
+        _run(hook, rewrite_statements(hook, plan))
 
     call._hudi_hive = True  # type: ignore[attr-defined]
     return call
 
 
-def _guarded_create(original: Callable[..., Any], is_enabled: Callable[[SparkSession], Any]) -> Callable[..., Any]:
+def _truncate(original: Callable[..., Any], is_enabled: Enabled) -> Callable[..., Any]:
+    """``Catalog.truncateTable``, as the statement."""
+
     @functools.wraps(original)
     def call(self: Catalog, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
-        is_hudi = str(arguments.get("source")).lower() in FORMATS
-        if is_hudi and is_enabled(self._sparkSession) is not None:
-            name = arguments["tableName"]
-            raise SparkError(f"createTable of the Hudi table {name}", path=arguments.get("path"), remedy=SYNC_REMEDY)
-        return original(self, *args, **kwargs)
+        name = args[0] if args else next(iter(kwargs.values()), None)
+        hook = is_enabled(self._sparkSession)
+        if hook is None or not isinstance(name, str) or synced_table(hook, _parts(hook, name)) is None:
+            return original(self, *args, **kwargs)
+        self._sparkSession.sql(f"TRUNCATE TABLE {name}")
+        return None
 
     call._hudi_hive = True  # type: ignore[attr-defined]
     return call
+
+
+def _parts(hook: SessionHook, name: str) -> list[str]:
+    parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    return [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+
+
+def _options(writer: JavaValue) -> dict[str, str]:
+    pairs = scala_items(writer.extraOptions().originalMap())
+    return {str(item._1()): str(item._2()) for item in pairs}
+
+
+def _rows(writer: DataFrameWriter) -> JavaValue:
+    frame: Any = getattr(writer, "_df")  # noqa: B009 - PySpark has no other name for it
+    return frame._jdf.logicalPlan()
+
+
+def _run(hook: SessionHook, plan: JavaValue) -> None:
+    """Carry out a command."""
+    hook.environment.jvm.package("classic").Dataset.ofRows(hook.session, plan)

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
 from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.statements.frame_commands import install_command_rule
 from hudi_hive.spark.statements.procedures import parsable_call
 from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
 from hudi_hive.spark.statements.statements import check_statement, check_syntax
@@ -34,6 +35,7 @@ class HudiParser(JavaProxy):
     def __init__(self, hook: SessionHook, delegate: JavaValue) -> None:
         self._hook = hook
         self._delegate = delegate
+        self._sees_commands = False
 
     @to_java
     def parsePlan(self, text: str) -> JavaValue:
@@ -60,6 +62,7 @@ class HudiParser(JavaProxy):
             if name.endswith("Identifier"):
                 # How spark.table, insertInto and others begin.
                 self._hook.begin_statement()
+                self._show_commands()
             return method(*args)
 
         return call
@@ -68,6 +71,12 @@ class HudiParser(JavaProxy):
         implements = ("org.apache.spark.sql.catalyst.parser.ParserInterface",)
 
     # -- statements ------------------------------------------------------------------------------------------------
+
+    def _show_commands(self) -> None:
+        """Have the session's analyser show the commands that do not come here; it exists when statements begin."""
+        if not self._sees_commands:
+            install_command_rule(self._hook)
+            self._sees_commands = True
 
     def _parsed(self, text: str, parse: Callable[[str], JavaValue]) -> JavaValue:
         self._hook.begin_statement()

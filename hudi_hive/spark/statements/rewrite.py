@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from py4j.java_gateway import JavaObject
@@ -22,6 +23,7 @@ from hudi_hive.spark.statements.procedures import call_plan, selected_call
 from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
+    checked_options,
     create_as_plan,
     create_like_plan,
     create_plan,
@@ -84,10 +86,10 @@ def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if kind in _LIKES:
         return _create_like(hook, plan)
     if kind in _WRITES and _is_plain(plan):
-        target = _target(hook, plan)
+        target = write_target(hook, plan)
         return plan if target is None else _WRITES[kind](target, plan)
     if kind in DEFINITIONS:
-        target = _target(hook, plan)
+        target = write_target(hook, plan)
         return plan if target is None else DEFINITIONS[kind](target, plan)
     if jvm.class_(_SCRIPT_PART).isInstance(plan):
         return _rewritten_script(hook, plan)
@@ -167,8 +169,17 @@ def _is_plain(node: JavaValue) -> bool:
     return all(str(value) in ("False", "None") for value in further.values())
 
 
-def _target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
-    """The Hudi table that a statement is about; None for other tables."""
+def write_target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
+    """The Hudi table that a statement is about, with the options that it gives; None for other tables.
+
+    Args:
+        hook: of the session.
+        node: a parsed statement that writes a table.
+
+    Raises:
+        InvalidOptionError: an option that writes do not have.
+        SparkError: the table shows base files only.
+    """
     target = _target_named(hook, target_of(node))
     if target is None:
         return None
@@ -178,6 +189,7 @@ def _target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
             path=target.location,
             remedy="write to the table's other name",
         )
+    target = replace(target, options=_options(node, target.location))
     if class_name(node) in _WRITES:
         _ = target.client  # before anything of it is read
     return target
@@ -189,4 +201,15 @@ def _target_named(hook: SessionHook, parts: list[str]) -> WriteTarget | None:
     return None if table is None else WriteTarget(hook, ".".join(parts), table[1], entry_of(hook, parts))
 
 
-__all__ = ["index_plan", "rewrite_statements"]
+def _options(node: JavaValue, location: str) -> dict[str, str]:
+    """What ``WITH (…)``, or the writer of a DataFrame, says of one write."""
+    relation = node.productElement(0)
+    while class_name(relation) == "SubqueryAlias":
+        relation = relation.child()
+    if class_name(relation) != "UnresolvedRelation":
+        return {}
+    texts = dict(relation.options().asCaseSensitiveMap())
+    return checked_options({str(name): str(text) for name, text in texts.items()}, location)
+
+
+__all__ = ["index_plan", "rewrite_statements", "write_target"]

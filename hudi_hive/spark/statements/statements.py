@@ -25,7 +25,10 @@ _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")
 _PARTITION = "SHOW PARTITIONS lists them, `hudi-hive stats` tells files, bytes and rows by partition"
 
 _REFUSED = {
-    **dict.fromkeys(("InsertIntoStatement", "OverwriteByExpression"), ("INSERT", WRITE_REMEDY)),
+    **dict.fromkeys(
+        ("InsertIntoStatement", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic"),
+        ("INSERT", WRITE_REMEDY),
+    ),
     "DeleteFromTable": ("DELETE", WRITE_REMEDY),
     "UpdateTable": ("UPDATE", WRITE_REMEDY),
     "MergeIntoTable": ("MERGE", WRITE_REMEDY),

@@ -26,7 +26,7 @@ from hudi_hive.spark.write.tasks import (
     gathered_tables,
     step,
 )
-from hudi_hive.spark.write.write_frame import delete_partitions, sync_of, write
+from hudi_hive.spark.write.write_frame import delete_partitions, replace_table, sync_of, write
 
 __all__ = [
     "BATCH_BYTES",
@@ -51,6 +51,7 @@ __all__ = [
     "init_metadata",
     "nullable",
     "persisted_frames",
+    "replace_table",
     "restore",
     "rollback",
     "statuses_of",

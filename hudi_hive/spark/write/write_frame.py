@@ -136,9 +136,8 @@ def write(
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
-        lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)
-        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options, stored, annotate))
+        report = _in_place_of(client, frame, all_options, stored, annotate)
     elif client is None:
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)
         report = _first_write(frame, base, all_options, stored, annotate)
@@ -173,6 +172,41 @@ def delete_partitions(
     writer = SparkWriter(client, WriteConfig.of(options or {}, client.config))
     writer.executor = SparkExecutor(spark.sparkContext)
     return writer.delete_partitions(partitions)
+
+
+def replace_table(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, Any]) -> WriteReport:
+    """Write a DataFrame to a table that the options describe, which takes the place of the one at a path.
+
+    The old table stays until the new one is complete. Where folders cannot be moved, its rows are replaced in one
+    commit if the options describe the same table.
+
+    Args:
+        frame: the rows; they may be the old table's.
+        path: base path of the table.
+        options: Hudi's write options.
+
+    Raises:
+        InvalidOptionError: as of :func:`write`; or the table is another one and cannot be moved.
+        WriteConflictError: others write to the table.
+    """
+    base = os.fspath(path)
+    stored = store_options(frame.sparkSession._jsparkSession, base)
+    client = MetaClient.load(base, stored)
+    if client.storage.is_local or _contradicts(options, client):
+        return _in_place_of(client, frame, options, stored)
+    config = WriteConfig.of(options, client.config).with_operation(Operation.INSERT_OVERWRITE_TABLE)
+    return SparkWriter(client, config).write(frame)
+
+
+def _in_place_of(
+    client: MetaClient,
+    frame: DataFrame,
+    options: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    annotate: Annotate | None = None,
+) -> WriteReport:
+    lock = table_lock(options, client.storage, metastore=MetastoreLock.connect)
+    return in_place_of(client, lock, lambda path: _first_write(frame, path, options, stored, annotate))
 
 
 def sync_of(session: JavaValue, config: WriteConfig, base: str, stored: Mapping[str, Any]) -> SyncAfterWrite | None:
@@ -463,4 +497,4 @@ def _tagged(
     return map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
 
 
-__all__ = ["MODES", "SparkWriter", "write"]
+__all__ = ["MODES", "SparkWriter", "replace_table", "write"]

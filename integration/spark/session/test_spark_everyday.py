@@ -329,36 +329,15 @@ def test_methods_that_would_write(spark, synced):
     before = files_below(base)
     rows, catalog = spark.table(table), spark.catalog
     calls = [
-        lambda: rows.write.insertInto(table),
         lambda: rows.write.mode("append").saveAsTable(table),
         lambda: rows.write.format("parquet").mode("overwrite").saveAsTable(table),
-        lambda: rows.writeTo(table).append(),
-        lambda: rows.mergeInto(table, rows.visit_id == 1),
-        lambda: spark.newSession().table(table).writeTo(table),
         lambda: catalog.recoverPartitions(table),
-        lambda: catalog.createTable("hudi_it.made", path=str(base), source="hudi"),
     ]
     for number, call in enumerate(calls):
         with pytest.raises(SparkError) as caught:
             call()
         assert str(base) in caught.value.path and caught.value.remedy, number
     assert files_below(base) == before and count(spark, table) == 15
-
-
-def test_no_table_is_made(spark):
-    rows = spark.range(1)
-    before = {row.tableName for row in spark.sql("SHOW TABLES IN hudi_it").collect()}
-    calls = [
-        lambda: rows.write.format("hudi").saveAsTable("hudi_it.made"),
-        lambda: rows.write.saveAsTable("hudi_it.made", format="hudi", mode="append"),
-        lambda: rows.writeTo("hudi_it.made").using("hudi").create(),
-        lambda: spark.catalog.createTable("hudi_it.made", source="hudi", schema=rows.schema),
-    ]
-    for number, call in enumerate(calls):
-        with pytest.raises(SparkError) as caught:
-            call()
-        assert caught.value.remedy, number
-    assert {row.tableName for row in spark.sql("SHOW TABLES IN hudi_it").collect()} == before
 
 
 def test_a_managed_table_is_not_dropped(spark, metastore, synced, tmp_path):

@@ -133,7 +133,7 @@ def test_views_are_read_and_never_written(spark, name):
     for how in ("INTO", "OVERWRITE"):
         with pytest.raises(SparkError, match="INSERT on the view of_path"):
             spark.sql(f"INSERT {how} of_path SELECT * FROM of_path")
-    with pytest.raises(SparkError, match="insertInto on the view of_path") as refused:
+    with pytest.raises(SparkError, match="INSERT on the view of_path") as refused:
         spark.table("of_path").write.insertInto("of_path")
     assert str(path) in str(refused.value)
     spark.sql(f"{view}, '{TYPE}' = 'incremental', '{BEGIN}' = '{second_commit(name)}')")

@@ -8,13 +8,18 @@ from hudi_hive.spark.statements.writes.create import create_as_plan, create_like
 from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.merge import merge_plan
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES
+from hudi_hive.spark.statements.writes.nodes import Nodes, alias_of
+from hudi_hive.spark.statements.writes.replace import overwrite_where_plan, replace_as_plan
 from hudi_hive.spark.statements.writes.sink import with_arguments
-from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options
 
 __all__ = [
     "SHORT_NAMES",
+    "Nodes",
     "WriteTarget",
+    "alias_of",
     "call",
+    "checked_options",
     "command",
     "create_as_plan",
     "create_like_plan",
@@ -22,6 +27,8 @@ __all__ = [
     "delete_plan",
     "insert_plan",
     "merge_plan",
+    "overwrite_where_plan",
+    "replace_as_plan",
     "update_plan",
     "with_arguments",
 ]

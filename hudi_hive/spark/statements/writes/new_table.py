@@ -290,6 +290,13 @@ class NewTable:
         else:
             self._enter(columns, partition_columns, table)
 
+    def enter(self, columns: StructType) -> None:
+        """Make the entry of a table that was written already."""
+        if self._uris:
+            self._enter_in_server(columns)
+        else:
+            self._enter(columns, self.partition_columns, MetaClient.load(self.base, self.stored).config)
+
     def _enter_in_server(self, columns: StructType) -> None:
         """Make the entry, and after AS SELECT what a sync adds to it."""
         client = MetaClient.load(self.base, self.stored)

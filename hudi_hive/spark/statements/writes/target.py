@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
-from hudi_hive.errors import SparkError, WriteConflictError
+from hudi_hive.errors import InvalidOptionError, SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_HIVE_TIMESTAMP_FOLDERS, HOODIE_PREFIX
 from hudi_hive.options import Face, Operation, OptionSet
@@ -52,6 +52,23 @@ def write_options(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if name.startswith(HOODIE_PREFIX) and name in _WRITE_OPTIONS}
 
 
+def checked_options(texts: Mapping[str, str], location: str) -> dict[str, str]:
+    """The options of one write, but for those that Spark adds.
+
+    Args:
+        texts: names and texts.
+        location: of the table, for messages.
+
+    Raises:
+        InvalidOptionError: a name that writes do not have.
+    """
+    own = {name: text for name, text in texts.items() if not name.startswith("__") and name != "path"}
+    unknown = sorted(name for name in own if name not in _WRITE_OPTIONS)
+    if unknown:
+        raise InvalidOptionError(f"options that writes do not have: {', '.join(unknown)}", path=location)
+    return own
+
+
 @dataclass(frozen=True)
 class WriteTarget:
     """The table that a statement writes.
@@ -61,12 +78,14 @@ class WriteTarget:
         name: as the statement has it, for messages.
         location: the base path as Hadoop writes it.
         entry: its entry in the session's catalog; None for a table by path.
+        options: of this write, before the session's settings.
     """
 
     hook: SessionHook
     name: str
     location: str
     entry: HudiTableEntry | None
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def client(self) -> MetaClient:
@@ -121,7 +140,9 @@ class WriteTarget:
         return MergeSpec.from_config(self.client.config)
 
     def setting(self, name: str) -> str | None:
-        """A setting of the session; None where it is not set."""
+        """An option of this write, else a setting of the session; None where it is not set."""
+        if name in self.options:
+            return self.options[name]
         text = option(self.hook.session.conf().getOption(name))
         return None if text is None else str(text)
 
@@ -130,7 +151,8 @@ class WriteTarget:
         """The table's properties and the session's settings that are options of writes, but for those of statements."""
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
         stated = {} if self.entry is None else write_options(self.entry.properties)
-        texts = {**stated, **write_settings(self.hook.session), HOODIE_HIVE_TIMESTAMP_FOLDERS: self._times_in_paths}
+        times = {HOODIE_HIVE_TIMESTAMP_FOLDERS: self._times_in_paths}
+        texts = {**stated, **write_settings(self.hook.session), **self.options, **times}
         if texts.get(SCHEMA_ON_READ.name, "").lower() == "false":
             decided = {*decided, SCHEMA_ON_READ.name}  # in a session it is about ALTER TABLE, not about the table's ids
         return {name: text for name, text in texts.items() if name not in decided}
@@ -267,11 +289,11 @@ def _in_struct(kind: DataType, parts: Sequence[str]) -> tuple[str, ...] | None:
         return ()
     if not isinstance(kind, StructType):
         return None
-    for field in kind.fields:
-        if field.name.lower() == parts[0].lower():
-            below = _in_struct(field.dataType, parts[1:])
-            return None if below is None else (field.name, *below)
+    for inner in kind.fields:
+        if inner.name.lower() == parts[0].lower():
+            below = _in_struct(inner.dataType, parts[1:])
+            return None if below is None else (inner.name, *below)
     return None
 
 
-__all__ = ["WriteTarget", "write_options", "write_settings"]
+__all__ = ["WriteTarget", "checked_options", "write_options", "write_settings"]

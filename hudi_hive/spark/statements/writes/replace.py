@@ -1,0 +1,153 @@
+"""``REPLACE TABLE … AS SELECT``, and overwriting the rows of a condition: what DataFrames ask for beside statements."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import SparkError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
+from hudi_hive.options import Operation
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted
+from hudi_hive.spark.statements.writes.entry import hudi_columns
+from hudi_hive.spark.statements.writes.new_table import NewTable, plain
+from hudi_hive.spark.statements.writes.nodes import Nodes
+from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_arguments
+from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.write import RowChanges, replace_table
+from hudi_hive.sync.config import read_options
+
+_OPERATION: Final = "_hudi_hive_operation"
+_KEY: Final = "_hudi_hive_key_"
+
+
+def replace_as_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
+    """A table of another definition in the place of one that is there, with the rows of a query.
+
+    The old table stays as it is until the new one is complete, so that the query may read it.
+
+    Args:
+        target: the table that is there.
+        node: a parsed ``CreateTableAsSelect`` of its name.
+    """
+    hook = target.hook
+    table = NewTable.of(hook, node)
+    if table.location is not None and table.base.rstrip("/") != target.location.rstrip("/"):
+        raise SparkError(
+            f"{target.name} cannot be replaced by a table in {table.base}",
+            path=target.location,
+            remedy="leave the path out, or drop the table first",
+        )
+
+    def run(rows: DataFrame) -> None:
+        rows = rows.drop(*META_FIELDS)
+        columns = table.ordered(hudi_columns(plain(rows.schema)))
+        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: Operation.INSERT_OVERWRITE_TABLE.value}
+        replace_table(rows.select(*[f"`{name}`" for name in columns.names]), target.location, options)
+        _enter(target, table, columns)
+
+    relation = sink(hook, f"REPLACE TABLE {table.label}", run, StructType(), takes_any_columns=True)
+    return insert_into(hook.environment.jvm, relation, node.query())
+
+
+def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaValue) -> JavaValue:
+    """Rows in the place of those that a condition takes, in one commit.
+
+    Args:
+        target: the table.
+        node: a parsed ``InsertIntoStatement`` with the new rows.
+        condition: over the table's columns.
+
+    Raises:
+        SparkError: the table has no record keys, by which its rows could be deleted beside other changes.
+    """
+    if not target.record_keys:
+        raise SparkError(
+            f"overwrite of rows of {target.name} by a condition: the table has no record keys",
+            path=target.location,
+            remedy="use overwritePartitions(), overwrite(lit(True)), or delete the rows first",
+        )
+    jvm = target.hook.environment.jvm
+    keys = [name for name in target.columns.names if name.lower() in target.fixed_columns]
+
+    def write(rows: DataFrame) -> None:
+        session = python_session(target.hook.session)
+        table = Nodes(jvm).readable(_relation(target))
+        filtered = jvm.package("catalyst.plans.logical").Filter(condition, table)
+        taken = DataFrame(jvm.package("classic").Dataset.ofRows(target.hook.session, filtered), session)
+        changes = _changes(rows, taken.select(*map(quoted, target.columns.names)), keys)
+        target.write(changes, Operation.UPSERT, reads=True, changes=RowChanges(_OPERATION))
+
+    relation = sink(target.hook, f"OVERWRITE {target.name}", write, target.columns)
+    return with_arguments(jvm, node, {"table": relation})
+
+
+def _relation(target: WriteTarget) -> JavaValue:
+    parser = target.hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    parts = ["hudi", target.location] if target.entry is None else target.entry.declared.name.split(".")
+    return parser.parsePlan(f"SELECT * FROM {quoted(*parts)}").child()
+
+
+def _changes(rows: DataFrame, taken: DataFrame, keys: list[str]) -> DataFrame:
+    """New rows, those that replace a taken one as updates, and the other taken rows as deletes."""
+    old = taken.select(*[sql.col(quoted(name)).alias(f"{_KEY}{at}") for at, name in enumerate(keys)])
+    new = rows.select(*[sql.col(quoted(name)).alias(f"{_KEY}{at}") for at, name in enumerate(keys)])
+    marked = _joined(rows, old.withColumn(_OPERATION, sql.lit("update")), keys, "left")
+    stored = marked.select(*map(quoted, rows.columns), sql.coalesce(_OPERATION, sql.lit("insert")).alias(_OPERATION))
+    gone = _joined(taken, new, keys, "left_anti").withColumn(_OPERATION, sql.lit("delete"))
+    return stored.unionByName(gone)
+
+
+def _joined(left: DataFrame, right: DataFrame, keys: list[str], how: str) -> DataFrame:
+    same = [left[quoted(name)].eqNullSafe(right[f"{_KEY}{at}"]) for at, name in enumerate(keys)]
+    return left.join(right, functools.reduce(lambda one, other: one & other, same), how)
+
+
+def _enter(target: WriteTarget, table: NewTable, columns: StructType) -> None:
+    """The table's entry, which may have other columns and properties now; the data stays where it is."""
+    hook = target.hook
+    catalog = hook.session.sessionState().catalog()
+    identifier = hook.environment.jvm.package("catalyst").TableIdentifier(
+        table.name, hook.environment.jvm.some(table.database)
+    )
+    old = catalog.getTableMetadata(identifier)
+    managed = str(old.tableType().name()) == "MANAGED"
+    uris = tuple(read_options(metastore_settings(hook.session))[0].get("metastore_uris") or ())
+    if uris:
+        with HiveMetastore(uris) as metastore:
+            place = metastore.table(table.database, table.name).sd.location
+            for name in (table.name, f"{table.name}_ro", f"{table.name}_rt"):
+                entry = metastore.find_table(table.database, name)
+                if entry is not None and entry.sd.location == place:
+                    metastore.drop_table(table.database, name)
+        catalog.refreshTable(identifier)
+        replace(table, location=None if managed else target.location, external=not managed).enter(columns)
+        return
+    if managed:
+        _alter_type(target, old, "EXTERNAL")  # whose data Spark leaves where it is
+    catalog.dropTable(identifier, True, False)
+    replace(table, location=target.location, external=True).enter(columns)
+    if managed:
+        _alter_type(target, catalog.getTableMetadata(identifier), "MANAGED")
+
+
+def _alter_type(target: WriteTarget, table: JavaValue, kind: str) -> None:
+    """Have the catalog say that a table is managed, or external."""
+    jvm = target.hook.environment.jvm
+    kinds = jvm.module("org.apache.spark.sql.catalyst.catalog.CatalogTableType")
+    arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, table.productArity())
+    for at in range(table.productArity()):
+        changes = str(table.productElementName(at)) == "tableType"
+        arguments[at] = getattr(kinds, kind)() if changes else table.productElement(at)
+    constructors = [one for one in table.getClass().getConstructors() if one.getParameterCount() == len(arguments)]
+    target.hook.session.sessionState().catalog().alterTable(constructors[0].newInstance(arguments))
+
+
+__all__ = ["overwrite_where_plan", "replace_as_plan"]
