@@ -54,7 +54,8 @@ def converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
     hook.begin_statement()
     kind = class_name(plan)
     if kind == "CreateTable" and class_name(plan.productElement(0)) == "CatalogTable":
-        kind = "SaveAsTable"
+        changed = _save_as_table(hook, plan)
+        return plan if changed is plan else rewrite_statements(hook, changed)
     convert = _CONVERSIONS.get(kind)
     changed = plan if convert is None else convert(hook, plan)
     changed = rewrite_statements(hook, changed)
@@ -281,7 +282,6 @@ _CONVERSIONS: Final[dict[str, Callable[[SessionHook, JavaValue], JavaValue]]] = 
     "OverwriteByExpression": _overwrite,
     "OverwritePartitionsDynamic": _overwrite_partitions,
     "MergeIntoTable": _merge,
-    "SaveAsTable": _save_as_table,
     "CreateTableAsSelect": _create_as,
     "ReplaceTableAsSelect": _replace_as,
 }
