@@ -201,7 +201,7 @@ def test_what_cannot_be_done_is_refused_by_name(spark, tmp_path):
         with pytest.raises(InvalidOptionError, match="a new table needs a name"):
             spark.range(1).write.format("hudi").mode(mode).save(str(tmp_path / "new"))
     rows = spark.readStream.format("rate").load().writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-    with pytest.raises(SparkError, match="write"):
+    with pytest.raises(InvalidOptionError, match="a new table needs a name"):
         rows.format("hudi").start(str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 

@@ -389,11 +389,7 @@ REFUSED = [
     ("SELECT * FROM {table} TIMESTAMP AS OF '1999-01-01'", "its first known commit is .*; ask for .* or later"),
     ("SELECT * FROM hudi_table_changes('{table}')", "the arguments of hudi_table_changes do not fit; "),
     ("SELECT * FROM hudi_table_changes('no.such', '0')", "no.such is not a synced Hudi table; sync it"),
-    (
-        "TRUNCATE TABLE {table} PARTITION (city = 'x')",
-        r"TRUNCATE on the Hudi table {table} \[path file:/.*\]; ",
-    ),
-    ("MSCK REPAIR TABLE {table}", r"MSCK REPAIR on the Hudi table {table} \[path file:/.*\]; "),
+    ("LOAD DATA INPATH '/nowhere' INTO TABLE {table}", r"LOAD DATA on the Hudi table {table} \[path file:/.*\]; "),
 ]
 
 

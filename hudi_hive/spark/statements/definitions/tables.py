@@ -47,8 +47,9 @@ def drop_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 def _drop(target: WriteTarget, entry: SessionEntry, if_exists: bool, purge: bool) -> None:
     session, catalog = target.hook.session, entry.catalog
     stored = store_options(session, target.location)
+    managed = str(entry.table().tableType().name()) == "MANAGED"
+    others = _further_entries(target, entry) if purge or managed else []
     data = purge and is_hudi_table(target.location, stored)
-    others = _further_entries(target, entry) if data else []
     with suppress(Exception):  # of a table whose folder is gone nothing can be looked up
         python_session(session).catalog.uncacheTable(quoted(entry.database, entry.name))
     catalog.invalidateCachedTable(entry.identifier())
