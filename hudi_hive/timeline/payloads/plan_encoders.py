@@ -179,12 +179,12 @@ def encode_rollback_plan(plan: plans.RollbackPlan, base_path: str) -> bytes:
     return _container("HoodieRollbackPlan", {"instantToRollback": target, "RollbackRequests": requests})
 
 
-def encode_rollback_metadata(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
+def encode_rollback_metadata(metadata: plans.RollbackMetadata, base_path: str) -> bytes:
     """Encode the metadata of a completed rollback, with full paths."""
-    return _container("HoodieRollbackMetadata", _rollback_record(metadata, base_path, time_taken_ms))
+    return _container("HoodieRollbackMetadata", _rollback_record(metadata, base_path))
 
 
-def _rollback_record(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int) -> dict[str, Any]:
+def _rollback_record(metadata: plans.RollbackMetadata, base_path: str) -> dict[str, Any]:
     partitions = {
         path: {
             "partitionPath": path,
@@ -197,7 +197,7 @@ def _rollback_record(metadata: plans.RollbackMetadata, base_path: str, time_take
     }
     return {
         "startRollbackTime": metadata.instant.requested,
-        "timeTakenInMillis": time_taken_ms,
+        "timeTakenInMillis": metadata.time_taken_ms,
         "totalFilesDeleted": metadata.total_files_deleted,
         "commitsRollback": list(metadata.rolled_back),
         "partitionMetadata": partitions,
@@ -216,8 +216,7 @@ def encode_restore_plan(plan: plans.RestorePlan) -> bytes:
 def encode_restore_metadata(metadata: plans.RestoreMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
     """Encode the metadata of a completed restore, which holds that of its rollbacks."""
     rollbacks = {
-        time: [_rollback_record(rollback, base_path, 0) for rollback in done]
-        for time, done in metadata.rollbacks.items()
+        time: [_rollback_record(rollback, base_path) for rollback in done] for time, done in metadata.rollbacks.items()
     }
     record = {
         "startRestoreTime": metadata.instant.requested,

@@ -444,7 +444,7 @@ def _execute(
         if target.path:
             forget(now, target, keep_plan=keep)
         taken = (time.monotonic_ns() - started) // 1_000_000
-        return encode_rollback_metadata(metadata, context.client.base_path, taken)
+        return encode_rollback_metadata(replace(metadata, time_taken_ms=taken), context.client.base_path)
 
     return replace(metadata, instant=context.complete(instant, finish))
 
