@@ -26,7 +26,7 @@ from the Thrift server, in `EXECUTE IMMEDIATE` and in scripts. Names of procedur
 - **Rows**: names, types and order of columns are Hudi's. `RUN COMPACTION ON t AT time`, `SCHEDULE COMPACTION ON t` and
   `SHOW COMPACTION ON t LIMIT n` are calls of `run_compaction` and `show_compaction`.
 
-Each procedure that reads was run by real Hudi 1.0.2 and by us over the same tables. What differs, and why:
+Each procedure of 1.0.2 that reads was run by real Hudi and by us over the same tables. What differs, and why:
 
 - The rows of the partitions of one commit, and of the files of one partition, come in the order in which they were
   written; Hudi's come in that of a hash map.

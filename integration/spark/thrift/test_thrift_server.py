@@ -361,6 +361,7 @@ def test_statements_that_write(server, metastore, tmp_path):
         assert sorted(ask(other, "SELECT id, v, p FROM served.t")) == expected
         cursor.execute("CREATE TABLE c USING hudi AS SELECT id, v FROM t WHERE id > 1")
         assert count(other, "served.c") == 2
+        assert len(ask(other, "CALL show_commits(table => 'served.t')")) == 4
         with pytest.raises(OperationalError, match=r"\bid\b"):
             cursor.execute("UPDATE t SET id = 7 WHERE id = 1")
         cursor.execute("TRUNCATE TABLE t")
@@ -368,6 +369,7 @@ def test_statements_that_write(server, metastore, tmp_path):
         assert sorted(metastore.tables("served")) == ["c", "t", "t_ro", "t_rt"]
         cursor.execute("DROP TABLE t")
         cursor.execute("DROP TABLE c")
+        assert not list(metastore.tables("served"))
         assert not list(tmp_path.glob("served.db/*/.hoodie"))
     metastore.drop_database("served", cascade=True)
 
