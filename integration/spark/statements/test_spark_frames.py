@@ -25,7 +25,7 @@ def session(spark, metastore):
     yield made
     names = [row.tableName for row in made.sql("SHOW TABLES IN frames").collect()]
     for name in sorted(names, reverse=True):  # t_rt and t_ro are read from the folder that goes with t
-        made.sql(f"DROP TABLE frames.{name}")
+        made.sql(f"DROP TABLE IF EXISTS frames.{name}")
     made.sql("DROP DATABASE frames")
 
 

@@ -22,7 +22,7 @@ def session(spark, metastore):
     made.sql("USE merges")
     yield made
     for row in made.sql("SHOW TABLES").collect():
-        made.sql(f"DROP TABLE merges.{row.tableName}")
+        made.sql(f"DROP TABLE IF EXISTS merges.{row.tableName}")  # t takes t_ro and t_rt along
     made.sql("DROP DATABASE merges")
 
 

@@ -25,7 +25,7 @@ def session(spark, metastore):
     made.sql("USE writes")
     yield made
     for row in made.sql("SHOW TABLES").collect():
-        made.sql(f"DROP TABLE writes.{row.tableName}")
+        made.sql(f"DROP TABLE IF EXISTS writes.{row.tableName}")  # t takes t_ro and t_rt along
     made.sql("DROP DATABASE writes")
 
 
