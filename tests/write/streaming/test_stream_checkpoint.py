@@ -89,7 +89,7 @@ def test_a_query_that_is_younger_than_hudis_commit_is_another_one(path):
     assert keys(path) == [0, 1, 2, 3]
 
 
-def test_a_batch_in_the_archive_is_found(path):
+def test_a_batch_whose_commit_is_archived_is_skipped(path):
     LocalStream(path, INSERTS).add(0, rows(0, 1))
     kept = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.cleaner.commits.retained": "1"}
     for number in range(4):
