@@ -1,10 +1,15 @@
-"""One SQL script of statements that write, run by real Hudi 1.0.2 on Spark 3.5 and by us: the same answers?
+"""The corpus of SQL statements that write, run by real Hudi 1.0.2 on Spark 3.5 and by us: the same answers?
 
-``python -m integration.long.spark_writes [--record]``
+``python -m integration.long.spark_writes [--topic NAME] [--only PATTERN] [--record | --live] [--version 6] …``
 
-The script is ``integration/data/spark_writes/statements.sql``, in groups of tables of their own. With ``--record`` real
-Hudi's answers become the expected ones of the integration tests. What differs for a reason stands in
-``differences.json`` with it; anything else that differs is printed and ends the run with status 1.
+The corpus is ``integration/data/spark_writes`` (``integration/support/statement_corpus.py`` says how it is written).
+Compared are rows and columns of queries, whether a statement fails, and of each table the actions of its writes and its
+properties. What real Hudi does was recorded; ``--record`` does so anew, ``--live`` runs it beside us. What differs for
+a reason stands in ``differences.json`` with it; anything else that differs is printed and ends the run with status 1.
+
+With ``--version`` our tables are of another version than real Hudi's of the recorded answers, and only answers are
+compared. With ``--continue`` real Hudi reads each table that our statements left, writes a row of it again, and both
+read it once more.
 """
 
 from __future__ import annotations
@@ -12,77 +17,72 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from integration.support.statement_corpus import (
+    Answer,
+    answers_of,
+    differences,
+    groups,
+    left_in,
+    reasons,
+    record,
+    recorded,
+    run_group,
+    same,
+    slug,
+    table_differences,
+    tables_in,
+    topics,
+)
+
 ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT / "integration" / "data" / "spark_writes"
 RELEASE = "1.0.2"
 
-_JAVA = "-Duser.timezone=UTC -Djol.skipHotspotSAAttach=true -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_MARK = "answer: "
+
+_JAVA = "-Duser.timezone=UTC -Djol.skipHotspotSAAttach=true -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.level=OFF"
 
 
-def groups() -> dict[str, list[str]]:
-    """Name of each group to its statements."""
-    parts = (DATA / "statements.sql").read_text().split("-- group: ")[1:]
-    named = (part.partition("\n") for part in parts)
-    return {name: [text.strip() for text in body.split(";;") if text.strip()] for name, _, body in named}
+# -- real Hudi -----------------------------------------------------------------------------------------------------
 
 
-def answers_of(spark: Any, statements: list[str], folder: Path) -> list[dict[str, Any]]:
-    """The answer to each statement of a group: rows in any order, or that it fails."""
-    answers = []
-    for text in statements:
-        try:
-            rows = spark.sql(text.replace("${folder}", str(folder))).collect()
-        except Exception as error:
-            answers.append({"fails": str(error).strip().splitlines()[0][:200]})
-            continue
-        is_query = text.upper().startswith("SELECT")
-        answers.append({"rows": sorted(repr(tuple(row)) for row in rows)} if is_query else {})
-    return answers
+def ask_real_hudi(folder: Path, names: list[str]) -> Iterator[tuple[str, Answer]]:
+    """What real Hudi does with groups, one after the other; it runs in a process of its own on Spark 3.5."""
+    for name, answers in _in_real_hudi(folder, {"do": "run", "groups": names}):
+        yield name, {"answers": answers, "tables": left_in(folder / "real" / slug(name))}
 
 
-def recorded() -> dict[str, list[dict[str, Any]]]:
-    """Real Hudi's answers by group."""
-    answers: dict[str, list[dict[str, Any]]] = json.loads((DATA / "answers.json").read_text())
-    return answers
-
-
-def reasons() -> dict[str, str]:
-    """Statements, as ``group: number``, whose answers differ, with the reason."""
-    found: dict[str, str] = json.loads((DATA / "differences.json").read_text())
-    return found
-
-
-def differences(group: str, ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[str]:
-    """What differs without a reason; failures are the same whatever their texts."""
-    statements, known = groups()[group], reasons()
-    found = []
-    for number, (text, one, other) in enumerate(zip(statements, ours, theirs, strict=True), 1):
-        same = ("fails" in one) == ("fails" in other) and one.get("rows") == other.get("rows")
-        if same == (f"{group}: {number}" in known):
-            found.append(f"{group}: {number}: {text}\n  ours   {one}\n  theirs {other}")
-    return found
-
-
-def ask_real_hudi(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Real Hudi's answers; it runs in a process of its own on Spark 3.5."""
+def _in_real_hudi(folder: Path, work: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     from tools.real_hudi import class_path
 
     bundle, jars = class_path(release=RELEASE).split(os.pathsep)
     package = Path(jars).parents[1]
     bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
-    work = {"bundle": bundle, "folder": str(folder)}
     paths = os.pathsep.join([str(bridge), str(package.parent), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths, "SPARK_HOME": str(package), "TZ": "UTC"}
     command = [sys.executable, "-m", "integration.long.spark_writes", "--real"]
-    subprocess.run(command, input=json.dumps(work), env=environment, text=True, check=True, cwd=ROOT)
-    answers: dict[str, list[dict[str, Any]]] = json.loads((folder / "answers.json").read_text())
-    return answers
+    work = {**work, "bundle": bundle, "folder": str(folder)}
+    (folder / "work.json").write_text(json.dumps(work))
+    with (
+        (folder / "work.json").open() as given,
+        subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, env=environment, text=True, cwd=ROOT) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(_MARK):
+                name, answer = json.loads(line.removeprefix(_MARK))
+                yield name, answer
+    if process.returncode:
+        raise RuntimeError(f"real Hudi ended with {process.returncode}")
 
 
 def real_hudi(work: dict[str, Any]) -> None:
@@ -97,9 +97,49 @@ def real_hudi(work: dict[str, Any]) -> None:
     }
     folder = Path(work["folder"])
     spark = session(folder / "real", settings)
-    answers = {name: answers_of(spark, statements, folder / "real") for name, statements in groups().items()}
-    (folder / "answers.json").write_text(json.dumps(answers))
+    if work["do"] == "run":
+        script = groups()
+        for name in work["groups"]:
+            _tell(name, run_group(spark, name, script[name], folder / "real", {}))
+    else:
+        for path in work["tables"]:
+            _tell(path, _continued(spark, path))
     spark.stop()
+
+
+def _tell(name: str, answer: Any) -> None:
+    print(_MARK + json.dumps([name, answer]), flush=True)
+
+
+def _continued(spark: Any, path: str) -> Answer:
+    """The rows of a table, before and after a row of it was written again."""
+    try:
+        before = _rows(spark, path)
+        rows = spark.read.format("hudi").load(path)
+        own = [name for name in rows.columns if not name.startswith("_hoodie_")]
+        row = spark.createDataFrame(rows.select(*own).limit(1).collect(), rows.select(*own).schema)
+        if before:
+            lines = (Path(path) / ".hoodie" / "hoodie.properties").read_text().splitlines()
+            texts = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+            keyed = bool(texts.get("hoodie.table.recordkey.fields"))
+            options = {"hoodie.table.name": texts["hoodie.table.name"]}
+            options["hoodie.datasource.write.operation"] = "upsert" if keyed else "insert"
+            row.write.format("hudi").options(**options).mode("append").save(path)
+        return {"before": before, "after": _rows(spark, path)}
+    except Exception as error:
+        return {"fails": str(error).strip()[:600]}
+
+
+def _rows(spark: Any, path: str) -> list[str]:
+    rows = spark.read.format("hudi").load(path)
+    return sorted(repr(tuple(row)) for row in rows.select(*_own(rows.columns)).collect())
+
+
+def _own(columns: list[str]) -> list[str]:
+    return [f"`{name}`" for name in sorted(columns) if not name.startswith("_hoodie_")]
+
+
+# -- both ------------------------------------------------------------------------------------------------------------
 
 
 def session(folder: Path, settings: dict[str, str]) -> Any:
@@ -109,6 +149,9 @@ def session(folder: Path, settings: dict[str, str]) -> Any:
     folder.mkdir(parents=True)
     common = {
         "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1200m",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",
@@ -123,31 +166,105 @@ def session(folder: Path, settings: dict[str, str]) -> Any:
     return made
 
 
+def our_session(folder: Path) -> Any:
+    """A session of ours."""
+    import hudi_hive.spark as hudi_spark
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return hudi_spark.enable(session(folder, {}))
+
+
+def check_continued(folder: Path, names: list[str]) -> list[str]:
+    """What differs when real Hudi goes on with the tables that our statements left."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    tables = [str(path) for name in names for path in tables_in(folder / "ours" / slug(name))]
+    ours = {path: _rows(spark, path) for path in tables}
+    theirs = dict(_in_real_hudi(folder, {"do": "continue", "tables": tables}))
+    found = []
+    for path in tables:
+        other = theirs[path]
+        place = str(Path(path).relative_to(folder / "ours"))
+        if f"continued: {place}" in reasons():
+            continue
+        if "fails" in other:
+            found.append(f"continued: {place}: real Hudi fails: {other['fails']}")
+        elif other["before"] != ours[path] or other["after"] != _rows(spark, path):
+            found.append(f"continued: {place}:\n  ours   {ours[path][:4]}\n  theirs {other['before'][:4]}")
+    print(f"{len(tables)} tables of ours read and continued by real Hudi, {len(found)} differ")
+    return found
+
+
+def report(ours: dict[str, Answer], theirs: dict[str, Answer], *, only_answers: bool) -> list[str]:
+    """Print by topic how many answers are the same; what differs without a reason."""
+    script, known, found = groups(), reasons(), []
+    total, equal, explained = Counter[str](), Counter[str](), Counter[str]()
+    for topic, names in topics().items():
+        for name in (name for name in names if name in ours):
+            kind = f"{topic} {'mor' if 'mor' in ' '.join(script[name]).lower() else 'cow'}"
+            pairs = zip(ours[name]["answers"], theirs[name]["answers"], strict=True)
+            total[kind] += len(script[name])
+            for number, (one, other) in enumerate(pairs, 1):
+                equal[kind] += same(one, other)
+                explained[kind] += not same(one, other) and f"{name}: {number}" in known
+            found += differences(name, ours[name]["answers"], theirs[name]["answers"])
+            if not only_answers:
+                found += table_differences(name, ours[name]["tables"], theirs[name]["tables"])
+    for kind in total:
+        print(f"{kind:24} {equal[kind]:4} the same, {explained[kind]:3} differ for a reason, of {total[kind]:4}")
+    print(f"{'all':24} {equal.total():4} the same, {explained.total():3} differ for a reason, of {total.total():4}")
+    return found
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topic", choices=topics(), action="append", help="these topics alone")
+    parser.add_argument("--only", default="", help="groups whose names match this regular expression")
     parser.add_argument("--record", action="store_true", help="make real Hudi's answers the expected ones")
+    parser.add_argument("--new", action="store_true", help="with --record: only groups that have no answers yet")
+    parser.add_argument("--live", action="store_true", help="run real Hudi rather than taking what was recorded")
+    parser.add_argument("--version", choices=("6", "8", "9"), help="the version of our tables")
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="real Hudi goes on with our tables")
     parser.add_argument("--real", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.real:
         real_hudi(json.load(sys.stdin))
         return 0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        theirs = ask_real_hudi(folder)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    script, known = groups(), recorded()
+    chosen = [name for topic in options.topic or topics() for name in topics()[topic]]
+    names = [name for name in chosen if re.search(options.only, name)]
+    with tempfile.TemporaryDirectory(prefix="statements_") as place:
+        folder = Path(place)
         if options.record:
-            (DATA / "answers.json").write_text(json.dumps(theirs, indent=1, ensure_ascii=False) + "\n")
+            todo = [name for name in names if not (options.new and _is_recorded(name, known))]
+            for name, answer in ask_real_hudi(folder, todo):
+                record({name: answer})
+                print(name, flush=True)
             return 0
-        import hudi_hive.spark as hudi_spark
-
-        spark = session(folder / "ours", {})
-        hudi_spark.enable(spark)
-        found = []
-        for group, statements in groups().items():
-            found += differences(group, answers_of(spark, statements, folder / "ours"), theirs[group])
+        theirs = dict(ask_real_hudi(folder, names)) if options.live else {n: known[n] for n in names if n in known}
+        spark = our_session(folder / "ours")
+        settings = {"hoodie.write.table.version": options.version} if options.version else {}
+        ours: dict[str, Answer] = {}
+        for name in theirs:
+            answers = run_group(spark, name, script[name], folder / "ours", settings)
+            ours[name] = {"answers": answers, "tables": left_in(folder / "ours" / slug(name))}
+        found = report(ours, theirs, only_answers=bool(options.version))
+        if options.go_on:
+            found += check_continued(folder, list(theirs))
         spark.stop()
     print("\n".join(found))
-    print(f"{sum(map(len, groups().values()))} statements, {len(found)} differ, {len(reasons())} for a reason")
+    print(f"{len(found)} differ without a reason")
     return 1 if found else 0
+
+
+def _is_recorded(name: str, answers: dict[str, Answer]) -> bool:
+    return name in answers and len(answers[name]["answers"]) == len(groups()[name])
+
+
+__all__ = ["answers_of", "differences", "groups", "recorded"]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from hudi_hive.errors import InvalidOptionError, SparkError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_HIVE_TIMESTAMP_FOLDERS, HOODIE_PREFIX
 from hudi_hive.options import Face, Operation, OptionSet
+from hudi_hive.options.services import COMPACT_INLINE
 from hudi_hive.options.write import OVERWRITE_MODE, SCHEMA_ON_READ
 from hudi_hive.plan import Query
 from hudi_hive.schema import META_FIELDS
@@ -148,11 +149,15 @@ class WriteTarget:
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The table's properties and the session's settings that are options of writes, but for those of statements."""
+        """The table's properties and the session's settings that are options of writes, but for those of statements.
+
+        Tables with log files are compacted in line unless they say otherwise, as by Hudi's batch writes.
+        """
         decided = {HOODIE_DATASOURCE_WRITE_OPERATION, OVERWRITE_MODE.name}
+        defaults = {COMPACT_INLINE.name: "true"} if self.client.config.is_merge_on_read else {}
         stated = {} if self.entry is None else write_options(self.entry.properties)
         times = {HOODIE_HIVE_TIMESTAMP_FOLDERS: self._times_in_paths}
-        texts = {**stated, **write_settings(self.hook.session), **self.options, **times}
+        texts = {**defaults, **stated, **write_settings(self.hook.session), **self.options, **times}
         if texts.get(SCHEMA_ON_READ.name, "").lower() == "false":
             decided = {*decided, SCHEMA_ON_READ.name}  # in a session it is about ALTER TABLE, not about the table's ids
         return {name: text for name, text in texts.items() if name not in decided}
