@@ -49,6 +49,7 @@ RUNS = (
     "integration.long.spark_statements",
     "integration.long.spark_writes",
     "integration.long.stream_kills",
+    "integration.long.statement_kills",
     "integration.long.spark_entries",
     "integration.long.spark_mutations",
     "integration.long.thrift_load --minutes 15",

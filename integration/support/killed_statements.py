@@ -1,0 +1,104 @@
+"""A process that runs statements in a Spark session, each in a database and a folder of its own, for their images.
+
+``python -m integration.support.killed_statements < WORK``: WORK is JSON with ``folder``, ``uri`` of a metastore or
+null, and ``cases``: each a name, settings of the session, statements that prepare, and the statement.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import hudi_hive.spark as hudi_spark
+from integration.support.crash_images import tell
+from integration.support.spark_options import JAVA_OPTIONS
+
+
+def session(folder: Path, uri: str | None) -> SparkSession:
+    """A small session, with a metastore or a catalog in memory."""
+    builder = hudi_spark.session_builder(uri) if uri else SparkSession.builder
+    settings = {
+        "spark.sql.catalogImplementation": "hive" if uri else "in-memory",
+        "spark.driver.memory": "700m",
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {JAVA_OPTIONS}",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.log.level": "OFF",
+    }
+    for key, text in settings.items():
+        builder = builder.config(key, text)
+    return hudi_spark.enable(builder.master("local[2]").getOrCreate())
+
+
+def _save_overwrite(spark: SparkSession) -> None:
+    rows = spark.sql("SELECT id + 10 AS id, name, ts, dt FROM t WHERE dt = 'x'")
+    writer = rows.write.format("hudi").mode("overwrite").partitionBy("dt")
+    writer.options(primaryKey="id", preCombineField="ts", type="mor").saveAsTable("t")
+
+
+def _rollback_last(spark: SparkSession) -> None:
+    last = max(row.commit_time for row in spark.sql("CALL show_commits(table => 't', limit => 9)").collect())
+    spark.sql(f"CALL rollback_to_instant(table => 't', instant_time => '{last}')")
+
+
+ACTS: dict[str, Callable[[SparkSession], None]] = {
+    "saveAsTable overwrite": _save_overwrite,
+    "rollback_to_instant": _rollback_last,
+}
+"""What no single statement says."""
+
+
+def run(spark: SparkSession, text: str) -> None:
+    """A statement, or one of the acts."""
+    if text in ACTS:
+        ACTS[text](spark)
+    else:
+        spark.sql(text).collect()
+
+
+def run_case(spark: SparkSession, folder: Path, case: dict[str, Any]) -> str | None:
+    """Prepare and run one case; why it failed."""
+    own = spark.newSession()
+    name = case["name"]
+    try:
+        own.sql(f"CREATE DATABASE {name} LOCATION '{folder / name}'")
+        own.sql(f"USE {name}")
+        for key, text in case["settings"].items():
+            own.conf.set(key, text)
+        for text in case["prepare"]:
+            run(own, text)
+        (folder / name).mkdir(exist_ok=True)
+        tell("arm", folder / name)
+        try:
+            run(own, case["act"])
+        finally:
+            tell("disarm", Path(name))
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).strip()[:1500]}"
+    return None
+
+
+def main() -> None:
+    """Run all cases; their failures go out as JSON lines."""
+    work = json.load(sys.stdin)
+    folder = Path(work["folder"])
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = session(folder, work["uri"])
+    for case in work["cases"]:
+        print("done: " + json.dumps([case["name"], run_case(spark, folder, case)]), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
