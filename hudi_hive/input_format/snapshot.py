@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InstantNotFoundError
 from hudi_hive.input_format.job import TableInputs, list_partitions
 from hudi_hive.options import jobs
-from hudi_hive.plan.core import check_time_travel, refuse_cleaned_files
+from hudi_hive.plan.core import check_first_commit, check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
@@ -84,6 +84,7 @@ def query_instant(table: TableInputs) -> str | None:
     if options.snapshot_time is not None:
         moment = normalise_instant(options.snapshot_time, client.config.timezone)
         if not options.pending_commits:
+            check_first_commit(client, moment)
             check_time_travel(client, moment)
         return moment
     return None

@@ -27,6 +27,7 @@ from hudi_hive.plan.core.planner import (
 )
 from hudi_hive.plan.core.skipping import slices_left, with_skip_filter
 from hudi_hive.plan.core.snapshot import (
+    check_first_commit,
     check_time_travel,
     earliest_retained,
     newest_slice_instant,
@@ -45,6 +46,7 @@ __all__ = [
     "Filter",
     "PartitionPlanner",
     "both",
+    "check_first_commit",
     "check_time_travel",
     "cleaned_error",
     "earliest_retained",

@@ -62,13 +62,12 @@ def newest_slice_instant(timeline: Timeline) -> str | None:
 def check_time_travel(client: MetaClient, as_of: str) -> None:
     """Refuse a time of time travel that the table cannot show completely, as Hudi does.
 
+    Before its first commit a table has no rows, which is no error.
+
     Raises:
-        TimeTravelError: the time lies before the first commit, behind the cleaner's earliest retained commit, or at or
-            after a pending write.
+        TimeTravelError: the time lies behind the cleaner's earliest retained commit, or at or after a pending write.
     """
     timeline = client.timeline
-    first_active = min((i.requested for i in timeline.write_instants()), default=None)
-    _check_first_commit(client, as_of, first_active)
     retained = earliest_retained(timeline)
     if retained is not None and as_of < retained:
         raise TimeTravelError(
@@ -152,7 +151,13 @@ def _files_of(slices: pa.Table) -> pa.Table:
     return pa.concat_tables([bases.filter(pc.is_valid(bases.column("name"))), names])
 
 
-def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None) -> None:
+def check_first_commit(client: MetaClient, as_of: str) -> None:
+    """Refuse a time before the table's first commit, those in the archive counted.
+
+    Raises:
+        TimeTravelError: the time lies there, or the table has no commit.
+    """
+    first_active = min((i.requested for i in client.timeline.write_instants()), default=None)
     if first_active is not None and as_of >= first_active:
         return
     archived = [i.requested for i in client.timeline.archived().instants if i.is_completed and i.is_write]

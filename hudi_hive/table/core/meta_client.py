@@ -350,7 +350,10 @@ class MetaClient:
         return _without_meta_fields(schema)
 
     def schema_commit(self, as_of: str | None = None) -> CommitMetadata | None:
-        """Metadata of the newest completed commit that holds the table's schema; None without one."""
+        """Metadata of the newest completed commit that holds the table's schema; None without one.
+
+        Before its first commit a table has the schema that it has now, as in Hudi.
+        """
         timeline = self.timeline
         active = timeline.write_instants()
         commit = self._newest_with_schema(active, as_of, timeline.commit_metadata)
@@ -358,6 +361,8 @@ class MetaClient:
         if commit is None and as_of is not None and not any(instant.requested <= as_of for instant in active):
             archived = timeline.archived()
             commit = self._newest_with_schema(archived.instants, as_of, archived.commit_metadata)
+            if commit is None and not any(one.is_write and one.requested <= as_of for one in archived.instants):
+                return self.schema_commit()
         return commit
 
     @staticmethod

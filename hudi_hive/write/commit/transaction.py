@@ -466,10 +466,11 @@ def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) 
         ]
         added = pa.concat_tables([added, pa.table(columns, schema=FILES_SCHEMA)])
     places, gone = index_changes(statuses)
+    emptied = [path for path, ids in replaced.items() if ids]  # the metadata table has no folders without files
     only_deletes = pc.and_(pc.is_valid(statuses.column("log_version")), pc.equal(statuses.column("num_writes"), 0))
     return MetadataChanges(
         files_added=added,
-        partitions_touched=tuple(sorted({*pc.unique(statuses.column("partition")).to_pylist(), *replaced})),
+        partitions_touched=tuple(sorted({*pc.unique(statuses.column("partition")).to_pylist(), *emptied})),
         ranges=_ranges(statuses),
         without_values=frozenset(statuses.filter(only_deletes).column("name").to_pylist()),
         index_added=places,

@@ -54,6 +54,9 @@ def test_partitions_columns_and_names(session, metastore, tmp_path):
     assert operations(path)[1:] == ["DELETE_PARTITION", "DELETE_PARTITION"]
     assert [row.id for row in session.sql("SELECT id FROM calls").collect()] == [2]
     assert shown(session, "calls") == ["day=d1/hour=2"]
+    session.sql("ALTER TABLE calls ADD PARTITION (day = 'd7', hour = 7)")  # in which no file ever is
+    session.sql("ALTER TABLE calls DROP PARTITION (day = 'd7', hour = 7)")
+    assert shown(session, "calls") == ["day=d1/hour=2"]
     session.sql("MSCK REPAIR TABLE calls SYNC PARTITIONS")
     assert partitions(metastore, "calls") == [("d1", "2")]
 

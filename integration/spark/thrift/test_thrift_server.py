@@ -388,7 +388,6 @@ def test_sessions_are_apart(server, synced):
 
 REFUSED = [
     ("SELECT * FROM {table} VERSION AS OF '2001'", "as_of '2001' is not a time; give an instant"),
-    ("SELECT * FROM {table} TIMESTAMP AS OF '1999-01-01'", "its first known commit is .*; ask for .* or later"),
     ("SELECT * FROM hudi_table_changes('{table}')", "the arguments of hudi_table_changes do not fit; "),
     ("SELECT * FROM hudi_table_changes('no.such', '0')", "no.such is not a synced Hudi table; sync it"),
     ("LOAD DATA INPATH '/nowhere' INTO TABLE {table}", r"LOAD DATA on the Hudi table {table} \[path file:/.*\]; "),
