@@ -8,8 +8,9 @@ properties. What real Hudi does was recorded; ``--record`` does so anew, ``--liv
 a reason stands in ``differences.json`` with it; anything else that differs is printed and ends the run with status 1.
 
 With ``--version`` our tables are of another version than real Hudi's of the recorded answers, and only answers are
-compared. With ``--continue`` real Hudi reads each table that our statements left, writes a row of it again, and both
-read it once more.
+compared; with ``--live`` too real Hudi's tables are of that version. With ``--continue`` real Hudi reads each table
+that our statements left, writes a row of it again, and both read it once more. ``--release`` names real Hudi's release:
+it is 1.1.1 for version 9.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from integration.support.statement_corpus import (
     answers_of,
     differences,
     groups,
+    has_reason,
     left_in,
     reasons,
     record,
@@ -55,16 +58,19 @@ _JAVA = "-Duser.timezone=UTC -Djol.skipHotspotSAAttach=true -XX:TieredStopAtLeve
 # -- real Hudi -----------------------------------------------------------------------------------------------------
 
 
-def ask_real_hudi(folder: Path, names: list[str]) -> Iterator[tuple[str, Answer]]:
+def ask_real_hudi(
+    folder: Path, names: list[str], release: str = RELEASE, settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Answer]]:
     """What real Hudi does with groups, one after the other; it runs in a process of its own on Spark 3.5."""
-    for name, answers in _in_real_hudi(folder, {"do": "run", "groups": names}):
+    work = {"do": "run", "groups": names, "settings": dict(settings or {})}
+    for name, answers in _in_real_hudi(folder, release, work):
         yield name, {"answers": answers, "tables": left_in(folder / "real" / slug(name))}
 
 
-def _in_real_hudi(folder: Path, work: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _in_real_hudi(folder: Path, release: str, work: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     from tools.real_hudi import class_path
 
-    bundle, jars = class_path(release=RELEASE).split(os.pathsep)
+    bundle, jars = class_path(release=release).split(os.pathsep)
     package = Path(jars).parents[1]
     bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
     paths = os.pathsep.join([str(bridge), str(package.parent), str(ROOT)])
@@ -100,7 +106,7 @@ def real_hudi(work: dict[str, Any]) -> None:
     if work["do"] == "run":
         script = groups()
         for name in work["groups"]:
-            _tell(name, run_group(spark, name, script[name], folder / "real", {}))
+            _tell(name, run_group(spark, name, script[name], folder / "real", work["settings"]))
     else:
         for path in work["tables"]:
             _tell(path, _continued(spark, path))
@@ -174,29 +180,49 @@ def our_session(folder: Path) -> Any:
     return hudi_spark.enable(session(folder, {}))
 
 
-def check_continued(folder: Path, names: list[str]) -> list[str]:
-    """What differs when real Hudi goes on with the tables that our statements left."""
+def check_continued(folder: Path, names: list[str], release: str, version: str | None) -> list[str]:
+    """What differs when real Hudi goes on with the tables that our statements left, and how many by type."""
     from pyspark.sql import SparkSession
+
+    from hudi_hive.table import MetaClient
 
     spark = SparkSession.getActiveSession()
     tables = [str(path) for name in names for path in tables_in(folder / "ours" / slug(name))]
     ours = {path: _rows(spark, path) for path in tables}
-    theirs = dict(_in_real_hudi(folder, {"do": "continue", "tables": tables}))
-    found = []
+    theirs = dict(_in_real_hudi(folder, release, {"do": "continue", "tables": tables}))
+    known, found = reasons(), []
+    total, equal, explained = Counter[str](), Counter[str](), Counter[str]()
     for path in tables:
         other = theirs[path]
         place = str(Path(path).relative_to(folder / "ours"))
-        if f"continued: {place}" in reasons():
-            continue
+        kind = "mor" if MetaClient.load(path).config.is_merge_on_read else "cow"
+        total[kind] += 1
+        label, differs = f"continued: {place}", ""
         if "fails" in other:
-            found.append(f"continued: {place}: real Hudi fails: {other['fails']}")
-        elif other["before"] != ours[path] or other["after"] != _rows(spark, path):
-            found.append(f"continued: {place}:\n  ours   {ours[path][:4]}\n  theirs {other['before'][:4]}")
-    print(f"{len(tables)} tables of ours read and continued by real Hudi, {len(found)} differ")
+            differs = f"real Hudi fails: {other['fails']}"
+        elif other["before"] != ours[path]:
+            differs = _shown(ours[path], other["before"])
+        elif other["after"] != (again := _rows(spark, path)):
+            differs = "after real Hudi wrote" + _shown(again, other["after"])
+        if differs and (label in known or f"version {version}: {label}" in known):
+            explained[kind] += 1
+        elif differs:
+            found.append(f"{label}: {differs}")
+        else:
+            equal[kind] += 1
+    for kind in total:
+        line = f"{equal[kind]} of {total[kind]}, {explained[kind]} differ for a reason"
+        print(f"tables of ours that real Hudi {release} reads and goes on with, {kind}: {line}")
     return found
 
 
-def report(ours: dict[str, Answer], theirs: dict[str, Answer], *, only_answers: bool) -> list[str]:
+def _shown(ours: list[str], theirs: list[str]) -> str:
+    """Some of the rows that one side alone has."""
+    alone = [list((one - other).elements())[:4] for one, other in permutations((Counter(ours), Counter(theirs)))]
+    return f"\n  ours   {alone[0]}\n  theirs {alone[1]}"
+
+
+def report(ours: dict[str, Answer], theirs: dict[str, Answer], version: str | None) -> list[str]:
     """Print by topic how many answers are the same; what differs without a reason."""
     script, known, found = groups(), reasons(), []
     total, equal, explained = Counter[str](), Counter[str](), Counter[str]()
@@ -207,9 +233,9 @@ def report(ours: dict[str, Answer], theirs: dict[str, Answer], *, only_answers: 
             total[kind] += len(script[name])
             for number, (one, other) in enumerate(pairs, 1):
                 equal[kind] += same(one, other)
-                explained[kind] += not same(one, other) and f"{name}: {number}" in known
-            found += differences(name, ours[name]["answers"], theirs[name]["answers"])
-            if not only_answers:
+                explained[kind] += not same(one, other) and has_reason(name, number, known, version)
+            found += differences(name, ours[name]["answers"], theirs[name]["answers"], version)
+            if version is None:
                 found += table_differences(name, ours[name]["tables"], theirs[name]["tables"])
     for kind in total:
         print(f"{kind:24} {equal[kind]:4} the same, {explained[kind]:3} differ for a reason, of {total[kind]:4}")
@@ -225,6 +251,7 @@ def main() -> int:
     parser.add_argument("--new", action="store_true", help="with --record: only groups that have no answers yet")
     parser.add_argument("--live", action="store_true", help="run real Hudi rather than taking what was recorded")
     parser.add_argument("--version", choices=("6", "8", "9"), help="the version of our tables")
+    parser.add_argument("--release", help="of real Hudi")
     parser.add_argument("--continue", dest="go_on", action="store_true", help="real Hudi goes on with our tables")
     parser.add_argument("--real", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -234,6 +261,8 @@ def main() -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
     script, known = groups(), recorded()
+    release = options.release or ("1.1.1" if options.version == "9" else RELEASE)
+    settings = {"hoodie.write.table.version": options.version} if options.version else {}
     chosen = [name for topic in options.topic or topics() for name in topics()[topic]]
     names = [name for name in chosen if re.search(options.only, name)]
     with tempfile.TemporaryDirectory(prefix="statements_") as place:
@@ -244,16 +273,17 @@ def main() -> int:
                 record({name: answer})
                 print(name, flush=True)
             return 0
-        theirs = dict(ask_real_hudi(folder, names)) if options.live else {n: known[n] for n in names if n in known}
+        theirs = {name: known[name] for name in names if name in known}
+        if options.live:
+            theirs = dict(ask_real_hudi(folder, names, release, settings))
         spark = our_session(folder / "ours")
-        settings = {"hoodie.write.table.version": options.version} if options.version else {}
         ours: dict[str, Answer] = {}
         for name in theirs:
             answers = run_group(spark, name, script[name], folder / "ours", settings)
             ours[name] = {"answers": answers, "tables": left_in(folder / "ours" / slug(name))}
-        found = report(ours, theirs, only_answers=bool(options.version))
+        found = report(ours, theirs, options.version)
         if options.go_on:
-            found += check_continued(folder, list(theirs))
+            found += check_continued(folder, list(theirs), release, options.version)
         spark.stop()
     print("\n".join(found))
     print(f"{len(found)} differ without a reason")

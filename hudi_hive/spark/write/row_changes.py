@@ -14,7 +14,7 @@ from hudi_hive.read.merge import ordering_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.logs import one_batch
-from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.merge import MergeSpec, Order
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WriteContext, WriteHandle
 from hudi_hive.write.records import DELETE, OPERATION, UPDATE
 
@@ -66,8 +66,14 @@ class StatementRows:
 
 
 def takes_partial_updates(config: TableConfig) -> bool:
-    """Whether log blocks of a table may hold the changed columns of rows alone."""
-    return config.is_merge_on_read and config.version >= 8 and config.populate_meta_fields and not config.cdc_enabled
+    """Whether log blocks of a table may hold the changed columns of rows alone.
+
+    Real Hudi's readers of version 8 put such rows together in tables ordered by event time alone, those of version 9 in
+    tables ordered by commit time as well.
+    """
+    modes = {8: (Order.EVENT_TIME,), 9: (Order.EVENT_TIME, Order.COMMIT_TIME)}.get(config.version, ())
+    ordered = (config.merge_mode or "").upper() in {mode.value for mode in modes}
+    return config.is_merge_on_read and ordered and config.populate_meta_fields and not config.cdc_enabled
 
 
 def with_operations(prepared: pa.Table, operations: pa.ChunkedArray) -> pa.Table:

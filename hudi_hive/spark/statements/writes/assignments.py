@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import JavaValue, scala_items
+from hudi_hive.spark.bridge import JavaValue, class_name, scala_items
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.target import WriteTarget
 
@@ -43,12 +43,19 @@ def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: s
                 path=target.location,
                 remedy="delete the rows and insert them anew",
             )
-        values[path] = assignment.value()
+        values[path] = nodes.expression("NULL") if _is_default(assignment.value()) else assignment.value()
     columns: dict[str, dict[Path, JavaValue]] = {}
     for path, value in values.items():
         columns.setdefault(path[0], {})[path[1:]] = value
     qualifier = (alias,) if alias else ()
     return {name: _value(nodes, target, (*qualifier, name), (name,), fields) for name, fields in columns.items()}
+
+
+def _is_default(value: JavaValue) -> bool:
+    """Whether a value is the word ``DEFAULT``: null, as columns of Hudi tables have no other default."""
+    if class_name(value) != "UnresolvedAttribute":
+        return False
+    return [str(part).upper() for part in scala_items(value.nameParts())] == ["DEFAULT"]
 
 
 def _value(
