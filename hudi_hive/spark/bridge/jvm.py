@@ -5,6 +5,7 @@ Everything here is thread-safe: py4j keeps one connection per thread, and what i
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from importlib.resources import files as resources
@@ -47,7 +48,7 @@ class Jvm:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
         gateway.python_parameters.propagate_java_exceptions = True
-        bridge_errors()
+        bridge_errors(functools.partial(self.made, "HudiStatementException"))
 
     def memoize(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Cache a value by key: looking up a name costs a call to the JVM for each of its parts.

@@ -39,6 +39,9 @@ _PENDING_SECONDS = 3.0
 _MAX_PENDING_ERRORS = 256
 _MAX_CAUSES = 16
 
+_make_exception: Callable[[str], JavaValue] | None = None
+"""Makes the Java exception of a text."""
+
 _lock = threading.Lock()
 _pending_errors: OrderedDict[str, HudiHiveError] = OrderedDict()
 _base_paths: set[str] = set()
@@ -125,9 +128,16 @@ def watch(base_path: str) -> None:
         _base_paths.add(_plain(base_path))
 
 
-def bridge_errors() -> None:
-    """Raise errors of :func:`to_java` in PySpark unchanged. Idempotent."""
+def bridge_errors(make_exception: Callable[[str], JavaValue]) -> None:
+    """Raise errors of :func:`to_java` in PySpark unchanged. Idempotent.
+
+    Args:
+        make_exception: makes the exception of a text, as that of which an error travels; unchecked, or the Java proxy
+            would wrap it.
+    """
+    global _make_exception
     with _lock:
+        _make_exception = make_exception
         if getattr(captured.convert_exception, "_hudi_hive", False):
             return
         original = captured.convert_exception
@@ -158,8 +168,8 @@ def _carry(error: HudiHiveError) -> _CallbackError:
             _pending_errors.popitem(last=False)
     jvm, gateway = SparkContext._jvm, SparkContext._gateway
     assert jvm is not None and gateway is not None
-    # Unchecked, or the Java proxy would wrap it.
-    exception = jvm.java.lang.IllegalStateException(text)
+    assert _make_exception is not None
+    exception = _make_exception(text)
     # Where a callback was made says nothing, and JDBC clients print it below the text.
     exception.setStackTrace(gateway.new_array(jvm.java.lang.StackTraceElement, 0))
     return _CallbackError("", java_exception=exception)

@@ -15,19 +15,18 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.Function1;
 
 public class CommandRule extends Rule {
-    private static final Set COMMANDS = new HashSet(
-        Arrays.asList(
-            new String[] {
-                "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic", "InsertIntoStatement",
-                "MergeIntoTable", "CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"
-            }
-        )
-    );
-
+    private final Set commands;
+    private final String statement;
     private final Function1 convert;
 
-    /** @param convert gets a command, and gives the one that is carried out in its place, or the same */
-    public CommandRule(Function1 convert) {
+    /**
+     * @param commands names of the nodes that may be about a Hudi table
+     * @param statement name of the hint around the statements of scripts
+     * @param convert gets a command, and gives the one that is carried out in its place, or the same
+     */
+    public CommandRule(String[] commands, String statement, Function1 convert) {
+        this.commands = new HashSet(Arrays.asList(commands));
+        this.statement = statement;
         this.convert = convert;
     }
 
@@ -43,16 +42,26 @@ public class CommandRule extends Rule {
         return isOpen((LogicalPlan) plan) ? (TreeNode) convert.apply(plan) : plan;
     }
 
-    /** Whether it is a command about a table that is a name as yet. */
-    static boolean isOpen(LogicalPlan plan) {
-        if (!COMMANDS.contains(plan.getClass().getSimpleName())) {
+    /** Whether it is a command about a table that is a name as yet, or a statement of a script. */
+    private boolean isOpen(LogicalPlan plan) {
+        String kind = plan.getClass().getSimpleName();
+        if (kind.equals("UnresolvedHint")) {
+            return statement.equals(plan.productElement(0));
+        }
+        if (kind.equals("PlanWithUnresolvedIdentifier")) {
+            return true;
+        }
+        if (kind.equals("WithCTE") || kind.equals("Union")) {
+            return isOpen((LogicalPlan) plan.children().head());
+        }
+        if (!commands.contains(kind)) {
             return false;
         }
         Object table = plan.productElement(0);
         while (table instanceof SubqueryAlias) {
             table = ((SubqueryAlias) table).child();
         }
-        String kind = table.getClass().getSimpleName();
-        return kind.startsWith("Unresolved") || kind.equals("CatalogTable");
+        String name = table.getClass().getSimpleName();
+        return name.startsWith("Unresolved") || name.equals("CatalogTable") || name.equals("PlanWithUnresolvedIdentifier");
     }
 }

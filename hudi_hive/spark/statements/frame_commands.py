@@ -15,8 +15,11 @@ from hudi_hive.errors import SparkError
 from hudi_hive.options.write import OVERWRITE_MODE
 from hudi_hive.spark.bridge import Function1, JavaValue, class_name, option, quoted, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
-from hudi_hive.spark.statements.rewrite import rewrite_statements, write_target
-from hudi_hive.spark.statements.statements import check_statement, synced_table, target_of
+from hudi_hive.spark.statements.procedures import selected_call
+from hudi_hive.spark.statements.rewrite import STATEMENTS, rewrite_statements, write_target
+from hudi_hive.spark.statements.scripts import STATEMENT, with_name
+from hudi_hive.spark.statements.statements import REFUSED, check_statement, synced_table, target_of
+from hudi_hive.spark.statements.time_travel import rewrite_time_travel
 from hudi_hive.spark.statements.writes import Nodes, alias_of, overwrite_where_plan, replace_as_plan, with_arguments
 
 LABEL: Final = "hudi_hive.CommandRule"
@@ -37,7 +40,8 @@ def install_command_rule(hook: SessionHook) -> None:
     field = jvm.field(hook.session.sessionState().analyzer(), _RULES)
     rules = list(scala_items(field.get()))
     if all(str(rule.toString()) != LABEL for rule in rules):
-        rule = jvm.made("CommandRule", Function1(lambda plan: converted(hook, plan)))
+        names = jvm.strings(sorted({*_CONVERSIONS, *STATEMENTS, *REFUSED}))
+        rule = jvm.made("CommandRule", names, STATEMENT, Function1(lambda plan: converted(hook, plan)))
         field.set(jvm.seq([*rules, rule]))
 
 
@@ -52,6 +56,28 @@ def converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
         SparkError: it asks for what cannot be done.
     """
     hook.begin_statement()
+    if class_name(plan) == "UnresolvedHint":
+        return _of_script(hook, plan.child())
+    named = with_name(hook, plan, computes=True)
+    if named is not plan and synced_table(hook, target_of(named)) is None:
+        return plan
+    changed = _converted(hook, named)
+    return plan if changed is named else changed
+
+
+def _of_script(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """A statement of a script, which runs now; of a ``CALL`` a query of its rows, as scripts show no others."""
+    named = with_name(hook, plan, computes=True)
+    if named is plan or synced_table(hook, target_of(named)) is not None:
+        plan = named
+    changed = selected_call(hook, plan) if class_name(plan) == "Call" else _converted(hook, plan)
+    if class_name(changed) == "ExplainCommand":  # whose statement is no child of it
+        explained = rewrite_time_travel(hook, changed.logicalPlan())
+        return with_arguments(hook.environment.jvm, changed, {"logicalPlan": explained})
+    return rewrite_time_travel(hook, changed)
+
+
+def _converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
     kind = class_name(plan)
     if kind == "CreateTable" and class_name(plan.productElement(0)) == "CatalogTable":
         changed = _save_as_table(hook, plan)

@@ -13,6 +13,7 @@ from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.frame_commands import install_command_rule
 from hudi_hive.spark.statements.procedures import parsable_call
 from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
+from hudi_hive.spark.statements.scripts import is_script
 from hudi_hive.spark.statements.statements import check_statement, check_syntax
 from hudi_hive.spark.statements.writes import with_arguments
 
@@ -92,6 +93,9 @@ class HudiParser(JavaProxy):
                 raise
             plan = parse(call)
         if class_name(plan) not in _QUERIES:
+            self._show_commands()
+            if is_script(self._hook.environment.jvm, plan):
+                return rewrite_statements(self._hook, plan)  # to statements that come to the analyser when they run
             plan = rewrite_statements(self._hook, plan)
             check_statement(self._hook, plan)
         return self._time_travel(text, plan)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -19,7 +18,8 @@ from hudi_hive.spark.statements.definitions import (
     refresh_index_plan,
     show_indexes_plan,
 )
-from hudi_hive.spark.statements.procedures import call_plan, selected_call
+from hudi_hive.spark.statements.procedures import call_plan
+from hudi_hive.spark.statements.scripts import deferred_statements, is_script, with_name
 from hudi_hive.spark.statements.statements import entry_of, identifier_of, synced_table, target_of
 from hudi_hive.spark.statements.writes import (
     WriteTarget,
@@ -51,8 +51,7 @@ _INSERT_ARGUMENTS: Final = (
     "ifPartitionNotExists",
     "byName",
 )
-_SCRIPT_PART: Final = "org.apache.spark.sql.catalyst.plans.logical.CompoundPlanStatement"
-_INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child"}
+_INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child", "WithCTE": "plan"}
 """Node -> its argument that is a statement."""
 
 _CHANGES_OF_DATA: Final = frozenset({*_WRITES, "AddPartitions", "DropPartitions", "TruncatePartition", "TruncateTable"})
@@ -69,8 +68,11 @@ def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
     Raises:
         SparkError: a statement asks for what cannot be done.
     """
-    kind = class_name(plan)
     jvm = hook.environment.jvm
+    if is_script(jvm, plan):
+        return deferred_statements(jvm, plan)
+    plan = with_name(hook, plan, computes=False)
+    kind = class_name(plan)
     if kind in _INSIDE:
         inner = getattr(plan, _INSIDE[kind])()
         changed = rewrite_statements(hook, inner)
@@ -91,8 +93,6 @@ def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if kind in DEFINITIONS:
         target = write_target(hook, plan)
         return plan if target is None else DEFINITIONS[kind](target, plan)
-    if jvm.class_(_SCRIPT_PART).isInstance(plan):
-        return _rewritten_script(hook, plan)
     return plan
 
 
@@ -125,34 +125,6 @@ def index_plan(hook: SessionHook, text: str) -> JavaValue | None:
     if target is None:
         return None
     return show_indexes_plan(target) if what == "SHOW" else refresh_index_plan(target)
-
-
-def _rewritten_script(hook: SessionHook, part: JavaValue) -> JavaValue:
-    """A part of a script (``BEGIN … END``) with the statements inside it rewritten."""
-    jvm, changes = hook.environment.jvm, {}
-    for at in range(part.productArity()):
-        item = part.productElement(at)
-        changed = _rewritten_argument(hook, item)
-        if changed is not item:
-            changes[str(part.productElementName(at))] = changed
-    return with_arguments(jvm, part, changes) if changes else part
-
-
-def _rewritten_argument(hook: SessionHook, item: JavaValue) -> JavaValue:
-    """An argument of a script's part: a plan, an option or sequence of plans, or something else."""
-    if not isinstance(item, JavaObject):
-        return item
-    jvm = hook.environment.jvm
-    if jvm.class_("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan").isInstance(item):
-        return selected_call(hook, item) if class_name(item) == "Call" else rewrite_statements(hook, item)
-    is_option = jvm.class_("scala.Option").isInstance(item)
-    if not is_option and not jvm.class_("scala.collection.immutable.Seq").isInstance(item):
-        return item
-    before = list(scala_items(item))
-    after = [_rewritten_argument(hook, one) for one in before]
-    if all(one is other for one, other in zip(before, after, strict=True)):
-        return item
-    return jvm.some(after[0]) if is_option else jvm.seq(after)
 
 
 def _is_plain(node: JavaValue) -> bool:
@@ -212,4 +184,7 @@ def _options(node: JavaValue, location: str) -> dict[str, str]:
     return checked_options({str(name): str(text) for name, text in texts.items()}, location)
 
 
-__all__ = ["index_plan", "rewrite_statements", "write_target"]
+STATEMENTS: Final = frozenset({*_WRITES, *_CREATES, *_LIKES, *DEFINITIONS})
+"""Nodes of statements that are carried out; which table they are about is their first argument."""
+
+__all__ = ["STATEMENTS", "index_plan", "rewrite_statements", "write_target"]

@@ -2,7 +2,7 @@
 
 Spark cannot carry them out without a catalog plugin of Hudi's; what it would do is fail with a stack trace, or write a
 file that is in no commit. They are found in the parsed plan: at its root, below ``EXPLAIN`` and ``WITH``, in an insert
-into several tables, and in a script. Those that are carried out have been replaced before.
+into several tables. Those that are carried out have been replaced before.
 """
 
 from __future__ import annotations
@@ -59,12 +59,16 @@ _ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
 
 _CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"})
 
-_CONTAINERS = frozenset({"CompoundBody", "ExceptionHandler", "ExplainCommand", "SingleStatement", "UnresolvedWith"})
+_CONTAINERS = frozenset({"ExplainCommand", "UnresolvedWith", "WithCTE"})
 
 _OWN_SYNTAX = re.compile(
     r"\s*(?P<what>OPTIMIZE|VACUUM)\s+(?P<table>[\w.`]+|'[^']+')",
     re.IGNORECASE,
 )
+
+
+REFUSED = frozenset(_REFUSED)
+"""Nodes of the statements that are refused."""
 
 
 def check_statement(hook: SessionHook, plan: JavaValue) -> None:
@@ -234,8 +238,6 @@ def target_of(plan: JavaValue) -> list[str]:
     node = plan if class_name(plan).startswith("Unresolved") else plan.productElement(0)
     while class_name(node) in ("SubqueryAlias", "Filter"):
         node = node.child()
-    if class_name(node) == "PlanWithUnresolvedIdentifier":
-        return _constant_name(node)
     if not class_name(node).startswith("Unresolved"):
         return []
     for method in ("multipartIdentifier", "nameParts"):
@@ -252,19 +254,10 @@ def identifier_of(identifier: JavaValue) -> list[str]:
     return [*([] if database is None else [str(database)]), str(identifier.table())]
 
 
-def _constant_name(node: JavaValue) -> list[str]:
-    """The name that ``IDENTIFIER('…')`` gives; none when it is not a literal."""
-    expression = node.productElement(0)
-    if class_name(expression) != "Literal":
-        return []
-    name = str(expression.value().toString()) if isinstance(expression.value(), JavaObject) else str(expression.value())
-    return [part.strip("`") for part in name.split(".")]
-
-
 def _statements(jvm: Jvm, plan: JavaValue) -> Iterator[tuple[str, JavaValue]]:
     """The statements in a parsed plan with the names of their classes."""
     kind = class_name(plan)
-    if kind in _CONTAINERS or (kind.endswith("Statement") and kind != "InsertIntoStatement"):
+    if kind in _CONTAINERS:
         for index in range(plan.productArity()):
             yield from _inside(jvm, plan.productElement(index))
     elif kind == "Union":
@@ -272,9 +265,6 @@ def _statements(jvm: Jvm, plan: JavaValue) -> Iterator[tuple[str, JavaValue]]:
         children = list(scala_items(plan.children()))
         if class_name(children[0]) == "InsertIntoStatement":
             yield from (("InsertIntoStatement", child) for child in children)
-    elif kind == "PlanWithUnresolvedIdentifier" and _constant_name(plan):
-        # An insert into a table whose name is an expression is made when that is known.
-        yield from _statements(jvm, plan.planBuilder().apply(jvm.seq(_constant_name(plan)), plan.children()))
     else:
         yield kind, plan
 

@@ -101,11 +101,14 @@ class _Runner(JavaProxy):
     def __init__(self, run: Callable[[], Rows | None], jvm: Jvm) -> None:
         self._run = run
         self._jvm = jvm
+        self._done = False
 
     @to_java
     def executeCommand(self, command: str, options: JavaValue) -> JavaValue:
-        """Run it; it has no rows to show."""
-        self._run()
+        """Run it, once: ``EXECUTE IMMEDIATE`` runs its statement, and then shows its plan. It has no rows to show."""
+        if not self._done:
+            self._run()
+            self._done = True
         return self._jvm.strings([])
 
     class Java:
