@@ -17,7 +17,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
-from integration.support.spark_options import JAVA_OPTIONS
+from integration.support.spark_options import JAVA_OPTIONS, PYTHON_WORKERS
 from integration.support.stores.database import DatabaseServer
 from integration.support.stores.database_servers import DATABASES
 from integration.support.stores.hadoop_aws import s3a_class_path
@@ -161,8 +161,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.log.level", "OFF")
-        .config("spark.python.daemon.module", "integration.support.python_daemon")
-        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parents[1]))
+        .config(map=PYTHON_WORKERS)
         .getOrCreate()
     )
     del os.environ["SPARK_DIST_CLASSPATH"]

@@ -17,7 +17,16 @@ JAVA_OPTIONS: Final = (
     else QUICK
 )
 """Java options of sessions and servers."""
-SERVER_SETTINGS: Final = {"spark.driver.defaultJavaOptions": JAVA_OPTIONS}
+PYTHON_WORKERS: Final = {
+    "spark.python.daemon.module": "integration.support.python_daemon",
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[2]),
+}
+"""Lets Spark's Python workers begin with what their tasks import."""
+SERVER_SETTINGS: Final = {
+    "spark.driver.defaultJavaOptions": JAVA_OPTIONS,
+    "spark.sql.shuffle.partitions": "4",
+    **PYTHON_WORKERS,
+}
 """The same for a Thrift server, which has Java options of its own."""
 START_SECONDS: Final = 900.0
 """Limit for the start of a server: only one that hangs comes to it."""
