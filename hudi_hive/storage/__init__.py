@@ -16,6 +16,7 @@ from hudi_hive.storage.hadoop_paths import (
     split_paths,
 )
 from hudi_hive.storage.kernel_locks import HAS_FLOCK, try_flock, unlock
+from hudi_hive.storage.local_files import exchange
 from hudi_hive.storage.storage import Storage
 from hudi_hive.storage.stores import (
     LISTING_SCHEMA,
@@ -50,6 +51,7 @@ __all__ = [
     "Stores",
     "add_options_origin",
     "compile_glob",
+    "exchange",
     "expand",
     "expand_braces",
     "hadoop_properties",

@@ -7,6 +7,7 @@ its entries kept by the file system alone.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import stat
@@ -21,6 +22,8 @@ from hudi_hive.errors import StorageError
 from hudi_hive.storage.stores import LISTING_SCHEMA, MISSING, PathKind, PathStatus
 
 _THREADS: Final = 8
+_AT_FDCWD: Final = -100
+_RENAME_EXCHANGE: Final = 2
 _NOT_FLUSHED: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
 
@@ -153,6 +156,26 @@ def replace_file(full: str, data: bytes) -> None:
     grown = _made(folder)
     os.replace(_temporary(full, data), full)
     flush_folders([folder, *grown])
+
+
+def exchange(one: str, other: str) -> bool:
+    """Have two files or folders take each other's names, so that at no moment either name is missing.
+
+    Returns:
+        False where the system or the file system cannot; nothing was changed.
+
+    Raises:
+        OSError: it failed.
+    """
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    error = ctypes.get_errno()
+    if error in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
+        return False
+    raise OSError(error, os.strerror(error), one, None, other)
 
 
 def flush_files(paths: Iterable[str]) -> None:

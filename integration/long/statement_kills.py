@@ -10,6 +10,7 @@ processes have ended, each image (``--most`` of each statement) is opened, and t
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import random
@@ -18,16 +19,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 
 from hudi_hive import HudiTable
+from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore, Table
+from hudi_hive.table import is_hudi_table
 from integration.support.crash_images import CrashImage, CrashImages
 from tests.support.faults.write_faults import check_tidy, rows_of, with_row
 
@@ -104,7 +109,11 @@ def cases(options: argparse.Namespace) -> list[dict[str, Any]]:
         for kind in one.kinds:
             for metadata in one.metadata:
                 name = f"{one.name}__{kind}__{'metadata' if metadata == 'true' else 'listing'}"
-                if re.search(options.only, one.name) and options.kind in ("", kind) and options.metadata in ("", metadata):
+                if (
+                    re.search(options.only, one.name)
+                    and options.kind in ("", kind)
+                    and options.metadata in ("", metadata)
+                ):
                     made = (
                         f"CREATE TABLE t ({_COLUMNS}) USING hudi PARTITIONED BY (dt) "
                         f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts')"
@@ -122,11 +131,190 @@ def cases(options: argparse.Namespace) -> list[dict[str, Any]]:
     return found
 
 
+_PROPERTIES = "primaryKey = 'id', preCombineField = 'ts'"
+_QUERY = "SELECT 1 AS id, 'a' AS name, 1L AS ts, 'x' AS dt UNION ALL SELECT 2, 'b', 1L, 'y'"
+_TABLE = f"CREATE TABLE t ({_COLUMNS}) USING hudi PARTITIONED BY (dt) TBLPROPERTIES ({_PROPERTIES})"
+_AS = f"CREATE TABLE t USING hudi PARTITIONED BY (dt) {{}} TBLPROPERTIES ({_PROPERTIES}, type = '{{}}') AS {_QUERY}"
+_SOURCE = f"CREATE TABLE s USING hudi TBLPROPERTIES (primaryKey = 'id') AS {_QUERY}"
+_EXTERNAL = "LOCATION '${folder}/external'"
+CATALOG_STATEMENTS = (
+    Statement("create", _TABLE),
+    Statement("create_if", _TABLE.replace("TABLE t", "TABLE IF NOT EXISTS t")),
+    Statement("create_external", _TABLE.replace("TBLPROPERTIES", f"{_EXTERNAL} TBLPROPERTIES")),
+    Statement("ctas_cow", _AS.format("", "cow")),
+    Statement("ctas_mor", _AS.format("", "mor")),
+    Statement("ctas_external", _AS.format(_EXTERNAL, "cow")),
+    Statement("save_new", "saveAsTable"),
+    Statement("save_overwrite", "saveAsTable overwrite", more=(_SOURCE, _AS.format("", "mor"))),
+    Statement("save_overwrite_type", "saveAsTable overwrite", more=(_SOURCE, _AS.format("", "cow"))),
+    Statement("drop", "DROP TABLE IF EXISTS t", more=(_AS.format("", "cow"),)),
+    Statement("drop_purge", "DROP TABLE IF EXISTS t PURGE", more=(_AS.format(_EXTERNAL, "mor"),)),
+    Statement("add_columns", "ALTER TABLE t ADD COLUMNS (extra STRING)", more=(_AS.format("", "cow"),)),
+    Statement("drop_partition", "ALTER TABLE t DROP PARTITION (dt = 'x')", more=(_AS.format("", "cow"),)),
+    Statement("truncate", "TRUNCATE TABLE t", more=(_AS.format("", "mor"),)),
+)
+"""Those that change the catalog too: run again on what a kill left, they end as they should have."""
+
+
+def catalog_cases(options: argparse.Namespace, root: Path) -> list[dict[str, Any]]:
+    """What the session is to run of these."""
+    settings = {"hoodie.index.bloom.num_entries": "100"}
+    return [
+        {
+            "name": one.name,
+            "settings": settings,
+            "prepare": [text.replace("${folder}", str(root / one.name)) for text in one.more],
+            "act": one.act.replace("${folder}", str(root / one.name)),
+        }
+        for one in CATALOG_STATEMENTS
+        if re.search(options.only, one.name)
+    ]
+
+
+class Entries:
+    """The entries of a metastore's database, at a moment and again later.
+
+    Args:
+        metastore: a client.
+    """
+
+    def __init__(self, metastore: HiveMetastore) -> None:
+        self._metastore = metastore
+        self._lock = threading.Lock()
+
+    def of(self, folder: Path) -> dict[str, Table]:
+        """Entries of the database of a folder."""
+        with self._lock:
+            names = self._metastore.tables(folder.name)
+            return {one.tableName: one for one in self._metastore.table_objects(folder.name, names)}
+
+    def restore(self, database: str, entries: Mapping[str, Table]) -> None:
+        """Make the database's entries those of a moment."""
+        for name in self._metastore.tables(database):
+            self._metastore.drop_table(database, name)
+        for table in entries.values():
+            self._metastore.create_table(copy.deepcopy(table))
+
+
+def shape(entries: Mapping[str, Table]) -> dict[str, Any]:
+    """What must be the same of entries: places, types, columns."""
+    return {
+        name: (
+            one.tableType,
+            one.sd.location,
+            one.sd.inputFormat,
+            [(column.name, column.type) for column in (*one.sd.cols, *one.partitionKeys)],
+        )
+        for name, one in entries.items()
+    }
+
+
+class SecondSession:
+    """A session that runs statements again on what a kill left; a context manager."""
+
+    def __init__(self, root: Path, uri: str | None) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+        command = [sys.executable, "-m", "integration.support.killed_statements"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True, cwd=ROOT
+        )
+        self._send({"folder": str(root), "uri": uri, "cases": []})
+
+    def _send(self, what: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
+
+    def run(self, case: dict[str, Any]) -> dict[str, Any]:
+        """Run the statement of a case again; what was read before and behind it."""
+        self._send(case)
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("done: "):
+                answer: dict[str, Any] = json.loads(line.removeprefix("done: "))
+                return answer
+        raise RuntimeError("the session has ended")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def _differences(answer: dict[str, Any], before: Any, after: Any) -> list[str]:
+    """What is wrong with what a statement did that was run again."""
+    found = []
+    gone = after is None and isinstance(answer["before"], str)  # of a table that is being dropped the entry goes last
+    if answer["before"] not in (before, after) and not gone:
+        found.append(f"a query shows {answer['before']}")
+    done = answer["fails"] and re.search("exists|is a column .* already", answer["fails"]) and answer["after"] == after
+    if answer["fails"] and not done:
+        found.append(f"run again it fails: {answer['fails']}")
+    if answer["after"] != after:
+        found.append(f"run again a query shows {answer['after']}, not {after}")
+    return found
+
+
+def check_again(
+    images: CrashImages,
+    case: dict[str, Any],
+    taken: Sequence[CrashImage],
+    folder: Path,
+    entries: Entries | None,
+    second: SecondSession,
+    most: int,
+    chance: random.Random,
+) -> tuple[Counter[str], list[str]]:
+    """Run a statement again on its images: how many showed what, and what is wrong."""
+    seen, wrong = Counter[str](), []
+    last = taken[-1]
+    asked = {**case, "folder": str(folder), "forgets": entries is None}
+    nothing = {**asked, "act": "SELECT 1"}
+    # Where the entry changes is looked at in any case.
+    edges = {at + step for at in range(len(taken) - 1) if taken[at].beside != taken[at + 1].beside for step in (0, 1)}
+    chosen = set(range(len(taken))) if not most else {*edges, *chance.sample(range(len(taken)), min(most, len(taken)))}
+
+    def put(image: CrashImage) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        images.restore(image, folder)
+        if entries is not None:
+            entries.restore(folder.name, image.beside)
+
+    put(taken[0])
+    before = second.run(nothing)["before"]
+    put(last)
+    after = second.run(nothing)["before"]
+    for at in sorted(chosen):
+        put(taken[at])
+        answer = second.run(asked)
+        found = _differences(answer, before, after)
+        now, final = {} if entries is None else shape(entries.of(folder)), shape(last.beside or {})
+        if now != final:
+            found.append(f"entries {now}, not {final}")
+        left = {one.name for one in folder.iterdir()}
+        if entries is not None and left != {name for name in last.folders if "/" not in name}:
+            found.append(f"folders {sorted(left)}")
+        for name in ("t", "external"):
+            if is_hudi_table(folder / name):
+                try:
+                    check_tidy(folder / name)
+                except AssertionError as error:
+                    found.append(str(error))
+        seen["after" if answer["before"] == after else "before"] += 1
+        wrong += [f"{at} before {taken[at].call}: {one}" for one in found]
+    return seen, wrong
+
+
 def recorded(images: CrashImages, root: Path, work: list[dict[str, Any]], uri: str | None) -> dict[str, str | None]:
     """Run the cases in a process of its own; why each failed, or None."""
     environment = {**os.environ, **images.environment(), "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "integration.support.killed_statements"]
-    given = json.dumps({"folder": str(root), "uri": uri, "cases": work})
+    given = json.dumps({"folder": str(root), "uri": uri, "cases": work}) + "\n"
     done = subprocess.run(
         command, input=given, stdout=subprocess.PIPE, env=environment, text=True, cwd=ROOT, check=False
     )
@@ -148,7 +336,7 @@ def probe(path: Path, metadata: bool) -> dict[str, Any]:
     return row
 
 
-def check_image(path: Path, before: list[Any], after: list[Any], metadata: bool) -> str:
+def check_image(path: Path, before: list[Any], after: list[Any], metadata: bool, rolls_back: bool) -> str:
     """Rows of an image, before and behind the next write.
 
     Returns:
@@ -159,6 +347,8 @@ def check_image(path: Path, before: list[Any], after: list[Any], metadata: bool)
     assert rows_of(path) == found, "the metadata table gives other rows"
     row = probe(path, metadata)
     expected = with_row(found, row)
+    if rolls_back and rows_of(path) == with_row(after, row):
+        expected = with_row(after, row)  # a rollback that was planned is carried out
     assert rows_of(path) == expected, f"after the next write {rows_of(path)}, not {expected}"
     assert rows_of(path, metadata=False) == expected, "after the next write without the metadata table"
     check_tidy(path)
@@ -166,10 +356,12 @@ def check_image(path: Path, before: list[Any], after: list[Any], metadata: bool)
 
 
 def check_case(
-    images: CrashImages, taken: Sequence[CrashImage], folder: Path, metadata: bool, most: int, chance: random.Random
+    images: CrashImages, case: dict[str, Any], folder: Path, most: int, chance: random.Random
 ) -> tuple[Counter[str], list[str]]:
     """Look at the images of a statement: how many show which rows, and what is wrong."""
     seen, wrong = Counter[str](), []
+    taken = images.cases[case["name"]]
+    metadata, rolls_back = case["settings"]["hoodie.metadata.enable"] == "true", case["act"] == "rollback_to_instant"
     ends = []
     for image in (taken[0], taken[-1]):
         images.restore(image, folder)
@@ -179,42 +371,78 @@ def check_case(
     for at in chosen:
         images.restore(taken[at], folder)
         try:
-            seen[check_image(folder / "t", *ends, metadata)] += 1
+            seen[check_image(folder / "t", *ends, metadata, rolls_back)] += 1
         except Exception as error:  # all images are looked at
             wrong.append(f"{at} before {taken[at].call}: {type(error).__name__}: {str(error)[:700]}")
         shutil.rmtree(folder)
     return seen, wrong
 
 
+def sweep(options: argparse.Namespace, place: Path, chance: random.Random) -> tuple[int, int]:
+    """Statements on a table, in a session whose catalog is in memory; number of images, and of wrong ones."""
+    root, begun, total, bad = place / "tables", time.monotonic(), 0, 0
+    root.mkdir(parents=True)
+    work = cases(options)
+    with CrashImages(place / "images", root) as images:
+        failed = recorded(images, root, work, None)
+    print(f"{len(work)} statements run, {time.monotonic() - begun:.0f} s", images.failed[:3], flush=True)
+    for case in work:
+        taken = images.cases.get(case["name"], [])
+        if failed[case["name"]] is not None:
+            seen, wrong = Counter[str](), [str(failed[case["name"]])]
+        else:
+            seen, wrong = check_case(images, case, place / "image", options.most, chance)
+        total, bad = total + seen.total() + len(wrong), bad + len(wrong)
+        _say(case, taken, seen, wrong)
+    return total, bad
+
+
+def catalog_sweep(options: argparse.Namespace, place: Path, chance: random.Random) -> tuple[int, int]:
+    """Statements that change the catalog, a metastore server; number of images, and of wrong ones."""
+    root, total, bad = place / "tables", 0, 0
+    root.mkdir(parents=True)
+    work = catalog_cases(options, root)
+    with EmbeddedMetastore(place / "metastore", heap="256m") as server, HiveMetastore(server.uri) as metastore:
+        entries = Entries(metastore)
+        with CrashImages(place / "images", root, entries.of) as images:
+            failed = recorded(images, root, work, server.uri)
+        print(f"{len(work)} statements run", images.failed[:3], flush=True)
+        with SecondSession(root, server.uri) as second:
+            for case in work:
+                taken = images.cases.get(case["name"], [])
+                if failed[case["name"]] is not None:
+                    seen, wrong = Counter[str](), [str(failed[case["name"]])]
+                else:
+                    folder = root / case["name"]
+                    seen, wrong = check_again(images, case, taken, folder, entries, second, options.most, chance)
+                total, bad = total + seen.total(), bad + len({line.partition(":")[0] for line in wrong})
+                _say(case, taken, seen, wrong)
+    return total, bad
+
+
+def _say(case: dict[str, Any], taken: Sequence[CrashImage], seen: Counter[str], wrong: list[str]) -> None:
+    print(f"{case['name']:36} {len(taken):4} images, {dict(seen)}, {len(wrong)} wrong", flush=True)
+    for line in wrong:
+        print(f"    {line}", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="statements whose names match this regular expression")
+    parser.add_argument("--part", choices=("", "tables", "catalog"), default="")
     parser.add_argument("--kind", choices=("", *KINDS), default="")
     parser.add_argument("--metadata", choices=("", "true", "false"), default="")
     parser.add_argument("--most", type=int, default=0, help="images of a statement that are looked at; 0: all")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     os.fsync = lambda descriptor: None  # a killed process loses nothing that it wrote
     begun, total, bad = time.monotonic(), 0, 0
-    chance = random.Random(given.seed)
+    chance = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="statement_kills_") as name:
-        root = Path(name) / "tables"
-        root.mkdir()
-        work = cases(given)
-        with CrashImages(Path(name) / "images", root) as images:
-            failed = recorded(images, root, work, None)
-        print(f"{len(work)} statements run, {time.monotonic() - begun:.0f} s", images.failed[:3], flush=True)
-        for case in work:
-            taken = images.cases.get(case["name"], [])
-            metadata = case["settings"]["hoodie.metadata.enable"] == "true"
-            if failed[case["name"]] is not None:
-                seen, wrong = Counter[str](), [str(failed[case["name"]])]
-            else:
-                seen, wrong = check_case(images, taken, Path(name) / "image", metadata, given.most, chance)
-            total, bad = total + seen.total() + len(wrong), bad + len(wrong)
-            print(f"{case['name']:36} {len(taken):4} images, {dict(seen)}, {len(wrong)} wrong", flush=True)
-            for line in wrong[:8]:
-                print(f"    {line}", flush=True)
+        for part, run in (("tables", sweep), ("catalog", catalog_sweep)):
+            if options.part in ("", part):
+                images, wrong = run(options, Path(name) / part, chance)
+                total, bad = total + images, bad + wrong
     print(f"{total} images, {bad} wrong, {time.monotonic() - begun:.0f} s")
     return 1 if bad else 0
 

@@ -97,6 +97,8 @@ class CrashImages:
                     asking.sendall(b"g")
                     asking.settimeout(5)  # a process that was forked meanwhile may hold the connection
                     asking.recv(1)
+                    if self._beside is not None and call not in ("arm", "disarm", "write"):
+                        self._met(f"behind {call}", path)  # what is beside may change before the next call
                 except OSError:
                     continue
                 except Exception as error:  # which must not stop the processes that ask

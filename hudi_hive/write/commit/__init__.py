@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from hudi_hive.write.commit.creation import Creation, creating, finish_creation, remove_unfinished
 from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
 from hudi_hive.write.commit.transaction import WriteTransaction, metadata_changes
 
 __all__ = [
+    "Creation",
     "WriteTransaction",
+    "creating",
     "discarded_on_failure",
+    "finish_creation",
     "in_place_of",
     "metadata_changes",
+    "remove_unfinished",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from typing import Any, Final, TypeVar
 import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, WriteConflictError, WriteError
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, exchange, try_flock
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import State
 from hudi_hive.timeline.instants import ROLLBACK
@@ -89,14 +90,16 @@ def in_place_of(client: MetaClient, lock: TableLock, write: Callable[[str], _Mad
         )
     client = client.reload()
     _refuse_writers(client, client)
+    _remove_abandoned(root)
     new = f"{root}.new-{token_hex(4)}"
     swapped = False
     try:
-        made = write(new)
-        with lock:
-            _refuse_writers(client.reload(), client)
-            _swap(root, new)
-            swapped = True
+        with _held(new):
+            made = write(new)
+            with lock:
+                _refuse_writers(client.reload(), client)
+                _swap(root, new)
+                swapped = True
     except BaseException as error:
         if swapped and isinstance(error, HudiHiveError):
             return made  # the lock's own file went with the old table
@@ -116,15 +119,46 @@ def _refuse_writers(now: MetaClient, before: MetaClient) -> None:
         )
 
 
-def _swap(root: str, new: str) -> None:
-    old = f"{root}.old-{token_hex(4)}"
+@contextmanager
+def _held(folder: str) -> Iterator[None]:
+    """Context manager that makes a folder and holds the kernel's lock of it, which ends with the process."""
+    os.mkdir(folder)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.rename(root, old)
-        try:
-            os.rename(new, root)
-        except OSError:
-            os.rename(old, root)
-            raise
+        try_flock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_abandoned(root: str) -> None:
+    """Remove the folders beside a table in which processes that have died were replacing it."""
+    parent, name = os.path.split(root)
+    for entry in os.scandir(parent or "."):
+        left = re.fullmatch(re.escape(name) + r"\.(new|old)-[0-9a-f]{8}", entry.name)
+        if left is None or not entry.is_dir(follow_symlinks=False):
+            continue
+        with suppress(OSError):  # another process may be removing it
+            descriptor = os.open(entry.path, os.O_RDONLY)
+            try:
+                if try_flock(descriptor):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _swap(root: str, new: str) -> None:
+    """Put the new folder in the place of the old one, in one step where the file system can, and delete the old one."""
+    old = new
+    try:
+        if not exchange(root, new):
+            old = f"{root}.old-{token_hex(4)}"
+            os.rename(root, old)
+            try:
+                os.rename(new, root)
+            except OSError:
+                os.rename(old, root)
+                raise
     except OSError as error:
         raise WriteError(f"the new table could not be put in place: {error}", path=root) from error
     shutil.rmtree(old, ignore_errors=True)

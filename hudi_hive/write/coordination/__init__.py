@@ -36,7 +36,14 @@ from hudi_hive.write.coordination.heartbeat import (
     remove_heartbeat,
     silent_instants,
 )
-from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, StoreLock, TableLock, table_lock
+from hudi_hive.write.coordination.locks import (
+    LockProvider,
+    MetastoreLockFactory,
+    Owner,
+    StoreLock,
+    TableLock,
+    table_lock,
+)
 from hudi_hive.write.coordination.metadata_steps import (
     METRICS,
     VALIDATION,
@@ -65,6 +72,7 @@ __all__ = [
     "LocalExecutor",
     "LockProvider",
     "MetastoreLockFactory",
+    "Owner",
     "StoreLock",
     "TableLock",
     "TaskExecutor",

@@ -25,7 +25,7 @@ from hudi_hive.errors import StorageError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK, SAVEPOINT
 from hudi_hive.timeline.payloads import RollbackMetadata
 from hudi_hive.write.rollback import keeps_plan
 from hudi_hive.write.service_base import ServiceContext
@@ -419,7 +419,7 @@ def check_metadata(path: Path) -> None:
     if "files" not in client.config.metadata_partitions:
         return
     listed = _names(client.list_files())
-    waiting = tuple(f"_{instant.requested}." for instant in client.timeline.pending())
+    waiting = tuple(f"_{i.requested}." for i in client.timeline.pending() if i.action != SAVEPOINT)
     there = _names(client_of(path, metadata=False).list_files())
     there = {file for file in there if not any(time in file[1] for time in waiting)}
     assert listed == there, f"metadata only: {sorted(listed - there)}, folders only: {sorted(there - listed)}"

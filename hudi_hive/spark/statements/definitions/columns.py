@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from hudi_hive.errors import SchemaError, SparkError, SyncError
+from hudi_hive.errors import HudiHiveError, SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import (
@@ -135,7 +136,13 @@ def _alter(target: WriteTarget, changes: list[Change]) -> None:
         def check(before: InternalSchema, after: InternalSchema) -> None:
             refuse_catalog_types(metastore, config, client, before, after)
 
-        instant = alter(client, changes, options, lock=lock, check=check).instant
+        try:
+            instant = alter(client, changes, options, lock=lock, check=check).instant
+        except SchemaError:
+            with suppress(HudiHiveError):  # a statement that died behind its commit may have made the changes
+                HiveSyncTool(config, metastore=metastore, client=client.reload()).sync()
+                entry.refresh()
+            raise
         assert instant is not None
         _sync(HiveSyncTool(config, metastore=metastore, client=client.reload()), target, instant)
     entry.refresh()

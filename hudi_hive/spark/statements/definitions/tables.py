@@ -18,8 +18,8 @@ from hudi_hive.spark.scan import location_of
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
 from hudi_hive.spark.statements.writes import SHORT_NAMES, WriteTarget, command
 from hudi_hive.storage import Storage
-from hudi_hive.table import is_hudi_table
-from hudi_hive.table.properties import update_properties
+from hudi_hive.table.properties import PROPERTIES_PATH, update_properties
+from hudi_hive.write.commit import finish_creation
 from hudi_hive.write.coordination import table_lock
 from hudi_hive.write.options import WriteConfig
 
@@ -49,16 +49,18 @@ def _drop(target: WriteTarget, entry: SessionEntry, if_exists: bool, purge: bool
     stored = store_options(session, target.location)
     managed = str(entry.table().tableType().name()) == "MANAGED"
     others = _further_entries(target, entry) if purge or managed else []
-    data = purge and is_hudi_table(target.location, stored)
+    data = purge and Storage(target.location, stored).is_dir(".hoodie")
+    finish_creation(target.location, stored)  # its entry is there
     with suppress(Exception):  # of a table whose folder is gone nothing can be looked up
         python_session(session).catalog.uncacheTable(quoted(entry.database, entry.name))
     catalog.invalidateCachedTable(entry.identifier())
+    if data:  # the entry goes last: where the process dies on the way, the statement can be run again
+        folder, _, name = target.location.rstrip("/").rpartition("/")
+        Storage(target.location, stored).delete(PROPERTIES_PATH)  # from here on nobody reads a part of the table
+        Storage(folder, stored).delete_tree(name)
     for name in others:
         catalog.dropTable(entry.identifier(name), True, False)
     catalog.dropTable(entry.identifier(), if_exists, purge)
-    if data:
-        folder, _, name = target.location.rstrip("/").rpartition("/")
-        Storage(folder, stored).delete_tree(name)
 
 
 def _refuse_managed(target: WriteTarget, entry: SessionEntry) -> None:

@@ -93,8 +93,8 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
         operation = _operation(table)
         options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
         _check_services(table, options)
-        with table.made(columns):
-            write(rows.select(*columns.names), table.base, options, "append")
+        with table.made(columns) as creation:
+            write(rows.select(*columns.names), table.base, options, "append", annotate=creation.annotate)
 
     relation = sink(hook, f"CREATE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
@@ -102,7 +102,7 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
 
 def _create(table: NewTable, columns: StructType) -> None:
     """Make a table, or the entry of one that is in its folder."""
-    if not table.check_new():
+    if not table.check_new(registers=table.external):
         return
     if table.external and is_hudi_table(table.base, table.stored):
         _register_existing(table, columns)

@@ -9,15 +9,15 @@ Source: Hudi's ``CreateHoodieTableCommand``, ``HoodieOptionConfig``, ``HoodieCat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from pyspark.sql.types import StructField, StructType
 
-from hudi_hive.errors import SchemaError, SparkError, UnknownColumnError
-from hudi_hive.metastore import HiveMetastore
+from hudi_hive.errors import SchemaError, SparkError, UnknownColumnError, WriteConflictError
+from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import (
     HOODIE_DATABASE_NAME,
@@ -52,7 +52,7 @@ from hudi_hive.sync.run import recorded_sync_config
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.table.properties import TableConfig
-from hudi_hive.write.commit import discarded_on_failure
+from hudi_hive.write.commit import Creation, creating, remove_unfinished
 from hudi_hive.write.coordination import table_lock
 from hudi_hive.write.options import WriteConfig
 
@@ -207,16 +207,25 @@ class NewTable:
 
     # -- making it ---------------------------------------------------------------------------------------------------
 
-    def check_new(self) -> bool:
-        """Whether there is anything to do.
+    def check_new(self, *, registers: bool = False) -> bool:
+        """Whether there is anything to do; what is left of a statement whose process died goes first.
+
+        Args:
+            registers: the statement makes the entry of a table that is there, which stays if it has a commit.
 
         Raises:
             SparkError: the table is there.
+            WriteConflictError: another statement is making it.
         """
         if not self._catalog.databaseExists(self.database):
             raise SparkError(f"CREATE TABLE {self.label}: there is no database {self.database}", remedy="create it")
         if not self.exists:
+            remove_unfinished(self.base, self.stored, keep_commits=registers)
             return True
+        with suppress(WriteConflictError):  # another statement is making it
+            if not self._uris and remove_unfinished(self.base, self.stored, keep_commits=True):
+                self._catalog.dropTable(self._identifier, True, False)  # which was made ahead of the table
+                return True
         if self.if_not_exists:
             return False
         raise SparkError(
@@ -257,7 +266,7 @@ class NewTable:
         return create_table(self.base, definition, storage=storage, lock=lock)
 
     @contextmanager
-    def made(self, columns: StructType) -> Iterator[None]:
+    def made(self, columns: StructType) -> Iterator[Creation]:
         """The table in its folder and its entry in the catalog; neither stays if the block fails.
 
         A metastore server gets the entry in the end; Spark's own catalog before, as a managed table must not have a
@@ -267,8 +276,8 @@ class NewTable:
         if not server:
             self._enter(columns, self.partition_columns, WriteConfig.of(self.options()).table_definition())
         try:
-            with discarded_on_failure(self.base, lambda: self.create(columns), self.stored):
-                yield
+            with creating(self.base, lambda: self.create(columns), self.stored) as creation:
+                yield creation
                 if server:
                     self._enter_in_server(columns)
         except BaseException:
@@ -291,26 +300,43 @@ class NewTable:
             self._enter(columns, partition_columns, table)
 
     def enter(self, columns: StructType) -> None:
-        """Make the entry of a table that was written already."""
+        """Make the entry of a table that was written already, in a server in the place of the one that is there."""
         if self._uris:
-            self._enter_in_server(columns)
+            self._enter_in_server(columns, replaces=True)
         else:
             self._enter(columns, self.partition_columns, MetaClient.load(self.base, self.stored).config)
 
-    def _enter_in_server(self, columns: StructType) -> None:
+    def _enter_in_server(self, columns: StructType, *, replaces: bool = False) -> None:
         """Make the entry, and after AS SELECT what a sync adds to it."""
         client = MetaClient.load(self.base, self.stored)
         options = metastore_settings(self.hook.session)
         with HiveMetastore(self._uris) as metastore:
             table = server_table(self.hook, self._entry(columns, self.partition_columns, client.config))
-            metastore.create_table(table)
+            if not (replaces and self._altered(metastore, table)):
+                metastore.create_table(table)
             try:
                 if client.timeline.write_instants():
                     config = recorded_sync_config(metastore, table, client, options, self.stored)
                     HiveSyncTool(config, metastore=metastore, client=client).sync()
             except BaseException:
-                metastore.drop_table(self.database, self.name, if_exists=True)
+                if not replaces:
+                    metastore.drop_table(self.database, self.name, if_exists=True)
                 raise
+
+    def _altered(self, metastore: HiveMetastore, table: Table) -> bool:
+        """Replace the entry in one call, so that there is one at any time; no metastore changes partition columns."""
+        old = metastore.find_table(self.database, self.name)
+        if old is None:
+            return False
+        keys = [[(one.name, one.type) for one in each.partitionKeys or ()] for each in (old, table)]
+        if keys[0] != keys[1]:
+            metastore.drop_table(self.database, self.name)
+            return False
+        metastore.alter_table(self.database, self.name, table)
+        if keys[0]:  # the sync adds those of the new table
+            names = metastore.partition_names(self.database, self.name)
+            metastore.drop_partitions(self.database, self.name, names)
+        return True
 
     def _enter(
         self, columns: StructType, partition_columns: Sequence[str], table: TableDefinition | TableConfig

@@ -123,7 +123,7 @@ def _enter(target: WriteTarget, table: NewTable, columns: StructType) -> None:
     if uris:
         with HiveMetastore(uris) as metastore:
             place = metastore.table(table.database, table.name).sd.location
-            for name in (table.name, f"{table.name}_ro", f"{table.name}_rt"):
+            for name in (f"{table.name}_ro", f"{table.name}_rt"):
                 entry = metastore.find_table(table.database, name)
                 if entry is not None and entry.sd.location == place:
                     metastore.drop_table(table.database, name)
