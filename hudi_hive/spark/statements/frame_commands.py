@@ -20,7 +20,14 @@ from hudi_hive.spark.statements.rewrite import STATEMENTS, rewrite_statements, w
 from hudi_hive.spark.statements.scripts import STATEMENT, with_name
 from hudi_hive.spark.statements.statements import REFUSED, check_statement, synced_table, target_of
 from hudi_hive.spark.statements.time_travel import rewrite_time_travel
-from hudi_hive.spark.statements.writes import Nodes, alias_of, overwrite_where_plan, replace_as_plan, with_arguments
+from hudi_hive.spark.statements.writes import (
+    Nodes,
+    alias_of,
+    overwrite_where_plan,
+    replace_as_plan,
+    replace_plan,
+    with_arguments,
+)
 
 LABEL: Final = "hudi_hive.CommandRule"
 SOURCE: Final = "hudi_hive_source"
@@ -246,12 +253,22 @@ def _replace_as(hook: SessionHook, plan: JavaValue) -> JavaValue:
     return replaced(hook, with_arguments(hook.environment.jvm, new, changes), creates=bool(plan.orCreate()))
 
 
+def _replace(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """``REPLACE TABLE`` without a query."""
+    if str(option(plan.tableSpec().provider()) or "").lower() not in FORMATS:
+        return plan
+    parts = [str(part) for part in scala_items(plan.name().nameParts())]
+    changes = {name: getattr(plan, name)() for name in ("columns", "partitioning", "tableSpec")}
+    new = _parsed(hook, f"CREATE TABLE {quoted(*parts)} (a INT) USING hudi")
+    return replaced(hook, with_arguments(hook.environment.jvm, new, changes), creates=bool(plan.orCreate()))
+
+
 def replaced(hook: SessionHook, new: JavaValue, *, creates: bool) -> JavaValue:
     """A new table in the place of the one of its name.
 
     Args:
         hook: of the session.
-        new: a parsed ``CreateTableAsSelect``.
+        new: a parsed ``CreateTableAsSelect``, or ``CreateTable``.
         creates: the table need not be there.
 
     Raises:
@@ -259,9 +276,9 @@ def replaced(hook: SessionHook, new: JavaValue, *, creates: bool) -> JavaValue:
     """
     parts = [str(part) for part in scala_items(new.name().nameParts())]
     if synced_table(hook, parts) is not None:
-        target = write_target(hook, insert_statement(hook, parts, new.query(), {}))
+        target = write_target(hook, insert_statement(hook, parts, _parsed(hook, "SELECT 1"), {}))
         assert target is not None
-        return replace_as_plan(target, new)
+        return replace_plan(target, new) if class_name(new) == "CreateTable" else replace_as_plan(target, new)
     exists = bool(hook.session.catalog().tableExists(quoted(*parts)))
     if exists or not creates:
         what = "is no Hudi table" if exists else "is not there"
@@ -309,6 +326,7 @@ _CONVERSIONS: Final[dict[str, Callable[[SessionHook, JavaValue], JavaValue]]] = 
     "OverwritePartitionsDynamic": _overwrite_partitions,
     "MergeIntoTable": _merge,
     "CreateTableAsSelect": _create_as,
+    "ReplaceTable": _replace,
     "ReplaceTableAsSelect": _replace_as,
 }
 """Commands that statements have another form for."""

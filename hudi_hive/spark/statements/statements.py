@@ -38,7 +38,7 @@ _REFUSED = {
     "CommentOnTable": ("COMMENT", "ALTER TABLE … SET TBLPROPERTIES (comment = …)"),
     "DescribeTablePartition": ("DESCRIBE … PARTITION", _PARTITION),
     "ShowTablePartition": ("SHOW TABLE EXTENDED … PARTITION", _PARTITION),
-    **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE", WRITE_REMEDY)),
+    **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE in another format", "drop it first")),
     **dict.fromkeys(
         (
             "AlterColumn",
@@ -57,7 +57,8 @@ _REFUSED = {
 
 _ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
 
-_CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"})
+_CREATES = frozenset({"CreateTable", "CreateTableAsSelect"})
+_REPLACES = frozenset({"ReplaceTable", "ReplaceTableAsSelect"})
 
 _CONTAINERS = frozenset({"ExplainCommand", "UnresolvedWith", "WithCTE"})
 
@@ -82,6 +83,8 @@ def check_statement(hook: SessionHook, plan: JavaValue) -> None:
         SparkError: with the table's path, and the API to use instead.
     """
     for kind, node in _statements(hook.environment.jvm, plan):
+        if kind in _REPLACES and _is_hudi(node):
+            continue  # which our rule of the analyser carries out
         if kind in _REFUSED:
             _check_target(hook, node, *_REFUSED[kind])
         if kind in _CREATES:
@@ -162,16 +165,15 @@ def synced_table(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
 
 
 def _check_create(node: JavaValue) -> None:
-    specification = node.tableSpec()
-    if str(option(specification.provider()) or "").lower() not in FORMATS:
-        return
-    name = ".".join(target_of(node))
-    if class_name(node).startswith("Replace"):
+    if _is_hudi(node):
         raise SparkError(
-            f"REPLACE TABLE {name} USING hudi: Hudi's SQL has no such statement",
-            remedy="use INSERT OVERWRITE for other rows, DROP TABLE and CREATE TABLE for other columns",
+            f"CREATE TABLE {'.'.join(target_of(node))} USING hudi", remedy="run it as a statement of its own"
         )
-    raise SparkError(f"CREATE TABLE {name} USING hudi", remedy="run it as a statement of its own")
+
+
+def _is_hudi(node: JavaValue) -> bool:
+    """Whether a statement makes a Hudi table."""
+    return str(option(node.tableSpec().provider()) or "").lower() in FORMATS
 
 
 def _check_create_like(hook: SessionHook, node: JavaValue) -> None:

@@ -1,4 +1,4 @@
-"""Scripts, parameters and names that are computed: each statement meets the table that those before it left."""
+"""Scripts, parameters, computed names, tables in the place of others: statements meet what those before them left."""
 
 from __future__ import annotations
 
@@ -65,3 +65,35 @@ def test_a_failing_statement_of_a_script(session, failing):
     assert rows(session.sql("SELECT id FROM jobs")) == [(-1,), (1,), (3,)]
     with pytest.raises(SparkError, match="LOAD DATA"):
         session.sql("BEGIN LOAD DATA INPATH '/tmp/nothing' INTO TABLE jobs; END")
+
+
+def test_a_table_in_the_place_of_another(session, metastore):
+    query = "SELECT 1 AS id, nullif(5, 6) AS v"
+    session.sql(f"CREATE OR REPLACE TABLE jobs USING hudi TBLPROPERTIES (primaryKey = 'id') AS {query}")
+    session.sql("INSERT INTO jobs SELECT 2, DEFAULT")
+    assert rows(session.sql("SELECT id, v FROM jobs")) == [(1, 5), (2, None)]
+    with pytest.raises(Exception, match="stop"):
+        session.sql("CREATE OR REPLACE TABLE jobs USING hudi AS SELECT id + raise_error('stop') AS broken FROM jobs")
+    assert rows(session.sql("SELECT id, v FROM jobs")) == [(1, 5), (2, None)]
+
+    session.sql("REPLACE TABLE jobs USING hudi PARTITIONED BY (v) AS SELECT id, 'x' AS name, 3 AS v FROM jobs")
+    assert rows(session.sql("SELECT id, name, v FROM jobs")) == [(1, "x", 3), (2, "x", 3)]
+    assert [list(part.values) for part in metastore.partitions("scripts", "jobs")] == [["3"]]
+
+    text = "(k INT COMMENT 'the key', day STRING) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'k')"
+    session.sql(f"EXPLAIN REPLACE TABLE jobs {text}")
+    assert session.table("jobs").count() == 2
+    session.sql(f"REPLACE TABLE jobs {text}")
+    session.sql("INSERT INTO jobs VALUES (1, 'd')")
+    assert rows(session.sql("SELECT k, day FROM jobs")) == [(1, "d")]
+    described = {row.col_name: row.comment for row in session.sql("DESCRIBE jobs").collect()}
+    assert described["k"] == "the key" and session.catalog.tableExists("jobs_rt")
+
+    for statement, message in [
+        ("REPLACE TABLE none_such (k INT) USING hudi", "is not there"),
+        ("CREATE OR REPLACE TABLE jobs USING parquet AS SELECT 1 AS k", "another format"),
+        ("CREATE OR REPLACE TABLE jobs (k INT DEFAULT 5) USING hudi", "default"),
+    ]:
+        with pytest.raises(SparkError, match=message):
+            session.sql(statement)
+    assert rows(session.sql("SELECT k FROM jobs")) == [(1,)]

@@ -9,7 +9,7 @@ from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.merge import merge_plan
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES
 from hudi_hive.spark.statements.writes.nodes import Nodes, alias_of
-from hudi_hive.spark.statements.writes.replace import overwrite_where_plan, replace_as_plan
+from hudi_hive.spark.statements.writes.replace import overwrite_where_plan, replace_as_plan, replace_plan
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options
 
@@ -29,6 +29,7 @@ __all__ = [
     "merge_plan",
     "overwrite_where_plan",
     "replace_as_plan",
+    "replace_plan",
     "update_plan",
     "with_arguments",
 ]

@@ -43,7 +43,7 @@ def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: s
                 path=target.location,
                 remedy="delete the rows and insert them anew",
             )
-        values[path] = nodes.expression("NULL") if _is_default(assignment.value()) else assignment.value()
+        values[path] = nodes.expression("NULL") if is_default(assignment.value()) else assignment.value()
     columns: dict[str, dict[Path, JavaValue]] = {}
     for path, value in values.items():
         columns.setdefault(path[0], {})[path[1:]] = value
@@ -51,7 +51,7 @@ def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: s
     return {name: _value(nodes, target, (*qualifier, name), (name,), fields) for name, fields in columns.items()}
 
 
-def _is_default(value: JavaValue) -> bool:
+def is_default(value: JavaValue) -> bool:
     """Whether a value is the word ``DEFAULT``: null, as columns of Hudi tables have no other default."""
     if class_name(value) != "UnresolvedAttribute":
         return False
@@ -84,4 +84,4 @@ def _value(
     return nodes.struct(fields)
 
 
-__all__ = ["UPDATE", "assigned"]
+__all__ = ["UPDATE", "assigned", "is_default"]

@@ -39,10 +39,19 @@ from hudi_hive.write.options import WriteConfig
 def create_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
     """``CREATE TABLE``: a command; over a folder that is a Hudi table already, only the entry is made."""
     table = NewTable.of(hook, node)
+    columns = columns_of(table, node)
+    return command(hook.environment.jvm, f"CREATE TABLE {table.label}", lambda: _create(table, columns))
+
+
+def columns_of(table: NewTable, node: JavaValue) -> StructType:
+    """The columns of a parsed ``CreateTable``.
+
+    Raises:
+        SparkError: one has values that Spark would make.
+    """
     columns = StructType.fromJson(json.loads(node.tableSchema().json()))
     _refuse_made_values(table, columns)
-
-    return command(hook.environment.jvm, f"CREATE TABLE {table.label}", lambda: _create(table, columns))
+    return columns
 
 
 def create_like_plan(hook: SessionHook, node: JavaValue, source: HudiTableEntry | None) -> JavaValue:
@@ -221,4 +230,4 @@ def _refuse_made_values(table: NewTable, columns: StructType) -> None:
             )
 
 
-__all__ = ["NewTable", "create_as_plan", "create_like_plan", "create_plan"]
+__all__ = ["NewTable", "columns_of", "create_as_plan", "create_like_plan", "create_plan"]

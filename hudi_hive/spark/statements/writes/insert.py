@@ -26,6 +26,7 @@ from hudi_hive.options import DuplicatePolicy, Operation, parse_java_boolean
 from hudi_hive.options.write import COMBINE_BEFORE_INSERT, DUPLICATE_POLICY, INSERT_DROP_DUPLICATES, OVERWRITE_MODE
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, quoted, scala_items, to_arrow_schema
+from hudi_hive.spark.statements.writes.assignments import is_default
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
@@ -64,8 +65,8 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     relation = sink(target.hook, f"{what} {target.name}", write, target.columns, target.partition_columns)
     changes: dict[str, Any] = {"table": relation, "overwrite": False, "ifPartitionNotExists": False}
     query = node.query()
-    if class_name(query) not in _INLINE:
-        # As Hudi, so that SELECT * of another Hudi table can be inserted. Inline values keep their DEFAULT.
+    if class_name(query) not in _INLINE and not _has_default(query):
+        # As Hudi, so that SELECT * of another Hudi table can be inserted. What keeps its DEFAULT stays as it is.
         nodes = Nodes(jvm)
         changes["query"] = nodes.without_meta_columns(_DATA_COLUMNS, query)
         if not list(scala_items(node.userSpecifiedCols())) and not node.byName():
@@ -114,6 +115,11 @@ def _names_of(target: WriteTarget, query: JavaValue) -> list[str] | None:
         return [str(name) for name in jvm.package("classic").Dataset.ofRows(target.hook.session, resolved).columns()]
     except (PySparkException, Py4JJavaError):
         return None  # of a CTE around the statement, or with parameters: what is wrong with it Spark tells later
+
+
+def _has_default(query: JavaValue) -> bool:
+    """Whether a query is ``SELECT … DEFAULT …``, which Spark takes right below an insert alone."""
+    return class_name(query) == "Project" and any(map(is_default, scala_items(query.projectList())))
 
 
 def _name_of(item: JavaValue) -> str | None:

@@ -1,4 +1,4 @@
-"""``REPLACE TABLE … AS SELECT``, and overwriting the rows of a condition: what DataFrames ask for beside statements."""
+"""``REPLACE TABLE``, with ``AS SELECT`` or without, and overwriting the rows of a condition."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import SparkError
+from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
+from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options import Operation
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted
+from hudi_hive.spark.statements.writes.commands import command
+from hudi_hive.spark.statements.writes.create import columns_of
 from hudi_hive.spark.statements.writes.entry import hudi_columns
 from hudi_hive.spark.statements.writes.new_table import NewTable, plain
 from hudi_hive.spark.statements.writes.nodes import Nodes
@@ -23,6 +26,8 @@ from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_argum
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import RowChanges, replace_table
 from hudi_hive.sync.config import read_options
+from hudi_hive.write.commit import in_place_of
+from hudi_hive.write.coordination import table_lock
 
 _OPERATION: Final = "_hudi_hive_operation"
 _KEY: Final = "_hudi_hive_key_"
@@ -38,13 +43,7 @@ def replace_as_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
         node: a parsed ``CreateTableAsSelect`` of its name.
     """
     hook = target.hook
-    table = NewTable.of(hook, node)
-    if table.location is not None and table.base.rstrip("/") != target.location.rstrip("/"):
-        raise SparkError(
-            f"{target.name} cannot be replaced by a table in {table.base}",
-            path=target.location,
-            remedy="leave the path out, or drop the table first",
-        )
+    table = _new_table(target, node)
 
     def run(rows: DataFrame) -> None:
         rows = rows.drop(*META_FIELDS)
@@ -55,6 +54,50 @@ def replace_as_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
     relation = sink(hook, f"REPLACE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
+
+
+def replace_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
+    """A table of another definition, without rows, in the place of one that is there.
+
+    Args:
+        target: the table that is there.
+        node: a parsed ``CreateTable`` of its name.
+    """
+    table = _new_table(target, node)
+    columns = columns_of(table, node)
+
+    def run() -> None:
+        if not columns.fields:
+            raise SparkError(f"REPLACE TABLE {table.label} without columns", remedy="name columns, or use AS SELECT")
+        ordered = hudi_columns(table.ordered(columns))
+        lock = table_lock(table.options(), target.client.storage, metastore=MetastoreLock.connect)
+        in_place_of(target.client, lock, lambda path: replace(table, location=path).create(ordered))
+        _enter(target, table, ordered)
+
+    return command(target.hook.environment.jvm, f"REPLACE TABLE {table.label}", run)
+
+
+def _new_table(target: WriteTarget, node: JavaValue) -> NewTable:
+    """What the statement says of the new table.
+
+    Raises:
+        SparkError: it is to be in another place.
+        InvalidOptionError: it is to show base files alone.
+    """
+    table = NewTable.of(target.hook, node)
+    if table.base_files_only is not None:
+        raise InvalidOptionError(
+            f"REPLACE TABLE {table.label} with {HOODIE_QUERY_AS_RO_TABLE}: it shows a table that is there",
+            path=target.location,
+            remedy="leave the property out",
+        )
+    if table.location is not None and table.base.rstrip("/") != target.location.rstrip("/"):
+        raise SparkError(
+            f"{target.name} cannot be replaced by a table in {table.base}",
+            path=target.location,
+            remedy="leave the path out, or drop the table first",
+        )
+    return table
 
 
 def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaValue) -> JavaValue:
@@ -150,4 +193,4 @@ def _alter_type(target: WriteTarget, table: JavaValue, kind: str) -> None:
     target.hook.session.sessionState().catalog().alterTable(constructors[0].newInstance(arguments))
 
 
-__all__ = ["overwrite_where_plan", "replace_as_plan"]
+__all__ = ["overwrite_where_plan", "replace_as_plan", "replace_plan"]
