@@ -95,6 +95,19 @@ def test_clustering_clean_and_partitions(table, tmp_path):
     assert actions(path) == ["commit", "replacecommit", "replacecommit", "clean", "replacecommit", "replacecommit"]
 
 
+def test_update_behind_a_clustering_that_the_session_did_not_see(table, tmp_path):
+    # Real Hudi's sessions keep what they listed, and lose the update.
+    session, path = table("mor"), tmp_path / "acted"
+    assert rows(session) == [(1, 1.0), (2, 1.0)]
+    HudiTable.open(path).cluster({"hoodie.clustering.inline.max.commits": "1"})
+    assert actions(path)[-1] == "replacecommit"
+    session.sql("UPDATE acted SET v = 2.0, ts = 2 WHERE id = 2")
+    assert rows(session) == [(1, 1.0), (2, 2.0)]
+    assert call(session, "run_clustering('acted')")
+    session.sql("UPDATE acted SET v = 3.0, ts = 3")
+    assert rows(session) == [(1, 3.0), (2, 3.0)]
+
+
 def test_metadata_table_and_repairs(table, tmp_path):
     session, path = table("cow"), tmp_path / "acted"
     [(text,)] = call(session, "delete_metadata_table(table => 'acted')")
