@@ -37,8 +37,8 @@ def options_of(kind: str, operation: str) -> dict[str, str]:
     }
 
 
-def resident_bytes(root: int) -> int:
-    """Resident memory of a process and all below it; pages that they share count once each."""
+def process_tree(root: int) -> list[int]:
+    """A process and all below it."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -47,19 +47,29 @@ def resident_bytes(root: int) -> int:
             except OSError:
                 continue
             parents.setdefault(parent, []).append(int(entry.name))
-    total, left = 0, [root]
-    while left:
-        process = left.pop()
-        left += parents.get(process, [])
+    tree = [root]
+    for process in tree:
+        tree += parents.get(process, [])
+    return tree
+
+
+def resident_bytes(root: int) -> int:
+    """Proportional set size of a process and all below it: pages that several have count once together."""
+    total = 0
+    for process in process_tree(root):
         try:
-            total += int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
+        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
     return total
 
 
 class Peak:
-    """The greatest memory while the block runs."""
+    """The greatest memory of a process and all below it while the block runs."""
+
+    def __init__(self, root: int | None = None) -> None:
+        self._root = root or os.getpid()
 
     def __enter__(self) -> Peak:
         self.bytes = 0
@@ -74,7 +84,7 @@ class Peak:
 
     def _sample(self) -> None:
         while not self._done.wait(_SAMPLE_SECONDS):
-            self.bytes = max(self.bytes, resident_bytes(os.getpid()))
+            self.bytes = max(self.bytes, resident_bytes(self._root))
 
 
 def session_of(name: str, cores: int, memory: str) -> SparkSession:
