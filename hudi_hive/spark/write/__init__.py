@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
 from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
+from hudi_hive.spark.write.file_steps import WriteFileGroups
 from hudi_hive.spark.write.row_changes import RowChanges, StatementRows
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
 from hudi_hive.spark.write.services import (
@@ -21,7 +22,6 @@ from hudi_hive.spark.write.tasks import (
     IS_GONE,
     IS_NEW,
     Batches,
-    WriteFileGroups,
     as_schema,
     gathered_tables,
     step,

@@ -29,13 +29,13 @@ from hudi_hive.spark.bridge import (
     to_arrow_schema,
 )
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.file_steps import WriteFileGroups
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
 from hudi_hive.spark.write.tasks import (
     GROUP,
     IS_GONE,
     IS_NEW,
     Batches,
-    WriteFileGroups,
     as_schema,
     gathered_tables,
     step,

@@ -58,11 +58,13 @@ class StatementRows:
         check: raises if the table, as it is when the commit begins, is not the one that the rows were made of.
         replaces: says of the path of a partition whether an overwrite replaces it, beside those of its rows.
         changes: what the rows of an upsert are; all are rows to put into the table without it.
+        carries_places: rows of the table come with the meta columns of their records, which tell their file groups.
     """
 
     check: Callable[[MetaClient], None] | None = None
     replaces: Callable[[str], bool] | None = None
     changes: RowChanges | None = None
+    carries_places: bool = False
 
 
 def takes_partial_updates(config: TableConfig) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,10 +15,11 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, to_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, to_arrow_schema
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
+from hudi_hive.spark.write.located_rows import LocateKeys, LocateRows
 from hudi_hive.spark.write.row_changes import OPERATION_FIELD, RowChanges
-from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
+from hudi_hive.spark.write.tasks import ORDER, PLACE_FIELDS, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
 from hudi_hive.write.coordination import quietly
@@ -82,18 +84,40 @@ class IncomingRows:
 
     def prepared(self, instant: str) -> DataFrame:
         """KeyedRecords rows, combined if the options say so."""
-        config, combines = self._config, self._config.combines
-        generator = row_generator(self._client, config)
-        step = PrepareRows(
-            config, generator, self.schema, self._incoming, self.columns, instant, combines, self._operations
-        )
-        kind = from_arrow_schema(self.columns)
-        if not combines:
+        kind, step = from_arrow_schema(self.columns), self._prepare(instant)
+        if self.combine is None:
             return map_in_arrow(self._frame, step, kind)
-        prepared = map_in_arrow(self._frame, step, StructType([*kind.fields]).add(ORDER, "long"))
-        together = prepared.repartition(default_tasks(self._frame), RECORD_KEY)
-        is_global = IndexOptions.of(config.index, self._client.config).is_global
-        return map_in_arrow(together, CombineRows(self.spec, self.columns, self.schema, is_global), kind)
+        return self.combined(map_in_arrow(self._frame, step, StructType([*kind.fields]).add(ORDER, "long")))
+
+    def _prepare(self, instant: str) -> PrepareRows:
+        config, generator = self._config, row_generator(self._client, self._config)
+        return PrepareRows(
+            config, generator, self.schema, self._incoming, self.columns, instant, config.combines, self._operations
+        )
+
+    @cached_property
+    def combine(self) -> CombineRows | None:
+        """What makes one row of those of a key; None where the options let them be several."""
+        is_global = IndexOptions.of(self._config.index, self._client.config).is_global
+        combine = CombineRows(self.spec, self.columns, self.schema, is_global)
+        return combine if self._config.combines else None
+
+    def combined(self, numbered: DataFrame) -> DataFrame:
+        """One row a key, of prepared rows with the number of their order; those rows if they are not combined."""
+        if self.combine is None:
+            return numbered.select(*[numbered[quoted(name)] for name in self.columns.names])
+        together = numbered.repartition(default_tasks(self._frame), RECORD_KEY)
+        return map_in_arrow(together, self.combine, from_arrow_schema(self.columns))
+
+    def with_places(self, instant: str, *, named: bool) -> DataFrame:
+        """Prepared rows, not combined, and their file groups, if their meta columns are to tell these."""
+        order = [] if self.combine is None else [pa.field(ORDER, pa.int64())]
+        kind = from_arrow_schema(pa.schema([*self.columns, *order, *PLACE_FIELDS]))
+        return map_in_arrow(self._frame, LocateRows(self._prepare(instant), named and self._has_places), kind)
+
+    @property
+    def _has_places(self) -> bool:
+        return {RECORD_KEY, PARTITION_PATH, FILE_NAME} <= set(self._frame.columns)
 
     def named_files(self) -> pa.Table | None:
         """Files that the rows name as those of their records; None where none count."""
@@ -116,7 +140,7 @@ class IncomingKeys:
         self._is_global = IndexOptions.of(config.index, client.config).is_global
         names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
         needed = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
-        needed |= {RECORD_KEY, PARTITION_PATH}
+        needed |= {RECORD_KEY, PARTITION_PATH, FILE_NAME}
         self._whole = frame
         self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in needed])
         incoming = to_arrow_schema(self._frame.schema)
@@ -127,8 +151,16 @@ class IncomingKeys:
 
     def prepared(self) -> DataFrame:
         """Key and partition path of each record, once; the path is null where the rows do not hold it."""
-        keys = map_in_arrow(self._frame, self._step, from_arrow_schema(RECORD_KEY_SCHEMA))
+        return self.once(map_in_arrow(self._frame, self._step, from_arrow_schema(RECORD_KEY_SCHEMA)))
+
+    def once(self, keys: DataFrame) -> DataFrame:
+        """Key and partition path of each record, once."""
         return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
+
+    def with_places(self) -> DataFrame:
+        """Key and partition path of each record, with the file group that its meta columns name as its place."""
+        kind = from_arrow_schema(pa.schema([*RECORD_KEY_SCHEMA, *PLACE_FIELDS]))
+        return map_in_arrow(self._frame, LocateKeys(self._step), kind)
 
     def named_files(self) -> pa.Table | None:
         """Files that the rows name as those of their records; None where none count."""

@@ -17,29 +17,13 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.reader import group_indexes
 from hudi_hive.read.remote import serialize_error
 from hudi_hive.spark.bridge import freeze_imports, in_microseconds
-from hudi_hive.spark.write.row_changes import split_rows, with_operations, without_replaced_deletes
+from hudi_hive.spark.write.row_changes import with_operations, without_replaced_deletes
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
-from hudi_hive.write.files import (
-    DELETES_SCHEMA,
-    PARTITION_PATH,
-    RECORD_KEY,
-    WRITE_STATUS_SCHEMA,
-    TargetSlice,
-    WriteContext,
-    WriteHandle,
-    WriteTask,
-    assign_inserts,
-    attempts,
-    count_by_partition,
-    locate_inserts,
-    run_write_task,
-    split_by_file_group,
-)
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
@@ -53,7 +37,6 @@ TASK: Final = "_hudi_hive_task"
 HITS: Final = "_hudi_hive_hits"
 ORDER: Final = "_hudi_hive_order"
 
-_BUFFERED_BYTES: Final = 512 << 20
 _TAGGED_BYTES: Final = 64 << 20
 _TASK_ROWS_BITS: Final = 40
 
@@ -143,6 +126,11 @@ class PrepareRows:
     @step
     def __call__(self, batches: Batches) -> Batches:
         """KeyedRecords rows."""
+        for _, rows in self.pairs(batches):
+            yield from rows.to_batches()
+
+    def pairs(self, batches: Batches) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+        """Batches as they come, each with its rows prepared."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         first = 0
@@ -157,7 +145,7 @@ class PrepareRows:
                 start = (task << _TASK_ROWS_BITS) + first
                 rows = rows.append_column(ORDER, pa.array(np.arange(start, start + rows.num_rows)))
             first += rows.num_rows
-            yield from rows.to_batches()
+            yield batch, rows
 
 
 @dataclass(frozen=True)
@@ -180,9 +168,12 @@ class PrepareKeys:
     def __call__(self, batches: Batches) -> Batches:
         """Keys and partition paths."""
         for batch in batches:
-            rows = as_schema(batch, self.incoming)
-            keys = prepare_keys(rows, self.generator, self.table, across_partitions=self.across_partitions)
-            yield from keys.to_batches()
+            yield from self.keys(batch).to_batches()
+
+    def keys(self, batch: pa.RecordBatch) -> pa.Table:
+        """Keys and partition paths of a batch, each once."""
+        rows = as_schema(batch, self.incoming)
+        return prepare_keys(rows, self.generator, self.table, across_partitions=self.across_partitions)
 
 
 @dataclass(frozen=True)
@@ -207,13 +198,15 @@ class CombineRows:
         gathered = list(batches)
         if not gathered:
             return
-        rows = pa.Table.from_batches(gathered)
-        del gathered
+        combined = self.combined(pa.Table.from_batches(gathered))
+        yield from combined.cast(in_microseconds(combined.schema)).to_batches()
+
+    def combined(self, rows: pa.Table) -> pa.Table:
+        """One row a key, of rows with the number of their order."""
         if pc.count_distinct(rows.column(RECORD_KEY)).as_py() < rows.num_rows:
             rows = rows.sort_by(ORDER)  # of equal rows the last one stays, and a shuffle keeps no order
         rows = without_replaced_deletes(as_schema(rows, self.columns))
-        combined = combine(rows, self.spec, across_partitions=self.across_partitions, schema=self.schema)
-        yield from combined.cast(in_microseconds(combined.schema)).to_batches()
+        return combine(rows, self.spec, across_partitions=self.across_partitions, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -355,144 +348,3 @@ def _placed(rows: pa.Table, file_id: pa.ChunkedArray, is_new: pa.ChunkedArray | 
     for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone), strict=True):
         rows = rows.append_column(item, values)
     yield from rows.cast(in_microseconds(rows.schema)).combine_chunks().to_batches()
-
-
-@dataclass(frozen=True)
-class PlaceRows:
-    """Rows that any group may take get one of those that were assigned; all lines get their group's number.
-
-    A row's key decides, so that a task that runs again gives its rows to the same groups.
-
-    Attributes:
-        assignment: file groups for new rows and how many each is to take.
-        groups: ``partition`` and ``file_id`` of each group, by number.
-    """
-
-    assignment: pa.Table = field(repr=False)
-    groups: pa.Table = field(repr=False)
-
-    @step
-    def __call__(self, batches: Batches) -> Batches:
-        """Lines with the number of their group."""
-        shares = _Shares(self.assignment)
-        group_names = _paired(self.groups.column("partition"), self.groups.column("file_id"))
-        for batch in batches:
-            rows = pa.Table.from_batches([batch])
-            partition, file_id = rows.column(PARTITION_PATH), rows.column(FILE_ID)
-            file_id = pc.coalesce(file_id, shares.of(partition.combine_chunks(), rows.column(RECORD_KEY)))
-            number = pc.index_in(_paired(partition, file_id), value_set=group_names.combine_chunks())
-            yield from rows.append_column(GROUP, number.cast(pa.int32())).combine_chunks().to_batches()
-
-
-class _Shares:
-    """Which group takes a new row: by the hash of its key, in the proportions of the assignment."""
-
-    def __init__(self, assignment: pa.Table) -> None:
-        self._partitions = assignment.column("partition").combine_chunks()
-        self._file_ids = assignment.column("file_id").combine_chunks()
-        self._rows = assignment.column("rows").to_numpy()
-
-    def of(self, partitions: pa.Array, keys: pa.ChunkedArray) -> pa.Array:
-        encoded = partitions.dictionary_encode()
-        partition_ids = encoded.indices.to_numpy(zero_copy_only=False)
-        lines = np.full(len(partition_ids), -1, np.int64)
-        hashes = group_indexes(keys.to_pylist(), 1 << 20) / float(1 << 20)
-        for partition_id, name in enumerate(encoded.dictionary.to_pylist()):
-            choices = np.flatnonzero(pc.equal(self._partitions, name).to_numpy(zero_copy_only=False))
-            if len(choices):
-                mine = np.flatnonzero(partition_ids == partition_id)
-                edges = np.cumsum(self._rows[choices]) / self._rows[choices].sum()
-                at = np.minimum(np.searchsorted(edges, hashes[mine], side="right"), len(choices) - 1)
-                lines[mine] = choices[at]
-        return self._file_ids.take(pa.array(lines, mask=lines < 0))
-
-
-def _paired(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(file_ids, partitions, "/")
-
-
-@dataclass(frozen=True)
-class WriteFileGroups:
-    """Lines of some file groups to a file for each of them; a task has all lines of its groups.
-
-    Attributes:
-        context: the write.
-        schema: of prepared rows.
-        groups: what happens to each group, by number.
-    """
-
-    context: WriteContext
-    schema: pa.Schema
-    groups: tuple[tuple[WriteHandle, TargetSlice], ...] = field(repr=False)
-
-    @step
-    def __call__(self, batches: Batches) -> Batches:
-        """Statuses."""
-        lines = list(batches)
-        if not lines:
-            return
-        table = pa.Table.from_batches(lines)
-        del lines  # only the sorted rows are needed below
-        numbers = attempts()
-        order = np.argsort(table.column(GROUP).to_numpy(), kind="stable")
-        group = table.column(GROUP).to_numpy()[order]
-        starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-        table = table.take(pa.array(order))
-        for start, end in zip(starts, np.append(starts[1:], len(group)), strict=True):
-            part = table.slice(start, end - start).combine_chunks()
-            handle, target = self.groups[group[start]]
-            gone = part.filter(part.column(IS_GONE))
-            rows = part.filter(pc.invert(part.column(IS_GONE)))
-            new = int(pc.sum(rows.column(IS_NEW)).as_py() or 0)
-            own = rows.select(self.schema.names).cast(self.schema)
-            keys = pa.table(
-                [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)], names=["record_key", "partition_path"]
-            )
-            split = split_rows(own, keys, handle, self.context)
-            task = WriteTask(handle, target, next(numbers), split.rows, split.deletes, new, split.updates)
-            yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()
-
-
-@dataclass(frozen=True)
-class WriteNewFileGroups:
-    """Rows straight to new file groups, as they come: bulk inserts and overwrites.
-
-    Attributes:
-        context: the write.
-        schema: of prepared rows.
-        config: the write's configuration.
-        spec: how records merge.
-        row_size: bytes of a row in a file.
-    """
-
-    context: WriteContext
-    schema: pa.Schema
-    config: WriteConfig
-    spec: MergeSpec
-    row_size: int
-
-    @step
-    def __call__(self, batches: Batches) -> Batches:
-        """Statuses."""
-        gathered: list[pa.Table] = []
-        size = 0
-        for batch in batches:
-            gathered.append(as_schema(batch, self.schema))
-            size += gathered[-1].nbytes
-            if size >= _BUFFERED_BYTES:
-                yield from self._write(pa.concat_tables(gathered))
-                gathered, size = [], 0
-        if gathered:
-            yield from self._write(pa.concat_tables(gathered))
-
-    def _write(self, rows: pa.Table) -> Batches:
-        marked = KeyedRecords(rows, {}, self.spec).marked()
-        if pc.any(marked, min_count=0).as_py():
-            rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
-        partitions = rows.column(PARTITION_PATH).combine_chunks()
-        assignment = assign_inserts(count_by_partition(partitions), None, self.config.files, self.row_size)
-        locations = locate_inserts(np.arange(rows.num_rows), partitions, assignment)
-        numbers = attempts()
-        for group, own, new, _ in split_by_file_group(rows, locations, DELETES_SCHEMA.empty_table()):
-            task = WriteTask(WriteHandle.CREATE, TargetSlice(*group), next(numbers), own, None, new)
-            yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()

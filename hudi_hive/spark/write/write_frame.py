@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
@@ -24,16 +24,17 @@ from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_TABLE_NAME
 from hudi_hive.spark.bridge import (
     JavaValue,
-    from_arrow_schema,
     map_in_arrow,
     metastore_settings,
     repartition_by_number,
     store_options,
 )
+from hudi_hive.spark.write.destinations import Destinations, TaggedRows, partitions_of, with_lines
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.file_steps import PlaceRows, WriteFileGroups, WriteNewFileGroups
+from hudi_hive.spark.write.lookups import hits_of, parallelism, tagged_rows
 from hudi_hive.spark.write.row_changes import StatementRows
 from hudi_hive.spark.write.rows import (
-    TASKS_PER_CORE,
     IncomingKeys,
     IncomingRows,
     in_order,
@@ -41,21 +42,7 @@ from hudi_hive.spark.write.rows import (
     statuses_of,
     with_integer,
 )
-from hudi_hive.spark.write.tasks import (
-    FILE_ID,
-    GROUP,
-    HITS,
-    IS_NEW,
-    PLACE_FIELDS,
-    TASK,
-    LookKeysUp,
-    PlaceRows,
-    RouteKeys,
-    TagKeys,
-    TagRows,
-    WriteFileGroups,
-    WriteNewFileGroups,
-)
+from hudi_hive.spark.write.tasks import GROUP, IS_NEW, TagKeys, TagRows
 from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
@@ -63,14 +50,7 @@ from hudi_hive.table.core import create_table
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
-from hudi_hive.write.files import (
-    PARTITION_PATH,
-    RECORD_KEY,
-    TargetSlice,
-    WriteContext,
-    WriteHandle,
-    record_size,
-)
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, record_size
 from hudi_hive.write.index import HITS_SCHEMA, BucketIndex, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, refuse_gone_groups, refuse_nested_partitions
@@ -86,6 +66,8 @@ from hudi_hive.write.writers import (
 
 Annotate = Callable[[MetaClient], Mapping[str, str]]
 """Makes extra metadata of a commit, of the table under its lock."""
+
+_Persist = Callable[[DataFrame], DataFrame]
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 
@@ -286,6 +268,7 @@ class SparkWriter(Writer[DataFrame]):
         super().__init__(client, config, lock=lock)
         rows = statement if statement is not None else StatementRows()
         self._check, self._replaces, self._changes = rows.check, rows.replaces, rows.changes
+        self._carries_places = rows.carries_places
 
     def _begin(self, rows: DataFrame) -> None:
         self.executor = SparkExecutor(rows.sparkSession.sparkContext)
@@ -327,10 +310,10 @@ class SparkWriter(Writer[DataFrame]):
             looks = incoming.may_delete or isinstance(index, BucketIndex)
             if looks:
                 prepared = persist(prepared)
-                named = _partitions(prepared)
+                named = partitions_of(prepared)
             if isinstance(index, BucketIndex):
                 index.start_anew(named)
-                tagged = _tagged(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
+                tagged = tagged_rows(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
                 statuses = self._new_buckets(persist(tagged), incoming, transaction, index)
             else:
                 statuses = self._new_groups(prepared, incoming, transaction)
@@ -353,9 +336,10 @@ class SparkWriter(Writer[DataFrame]):
     def _new_buckets(
         self, tagged: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index
     ) -> pa.Table:
-        destinations = self._destinations(transaction.client, tagged, [], index, fills_groups=False)
+        lines = with_lines(tagged)
+        destinations = self._destinations(transaction.client, lines, [], index, fills_groups=False)
         context = self.write_context(transaction, rows.records)
-        return self._to_groups(tagged, destinations, context, rows.columns)
+        return self._to_groups(lines, destinations, WriteFileGroups(context, rows.columns, destinations.handles))
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
@@ -365,26 +349,59 @@ class SparkWriter(Writer[DataFrame]):
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
-            prepared = rows.prepared(transaction.instant)
-            if self.config.operation is Operation.BULK_INSERT:
-                prepared = in_order(prepared, self.config)
-            prepared = persist(prepared)
-            partitions = _partitions(prepared)
-            looks_up = self.updates_records(index) or self.drops_duplicates
-            hits = self._hits(prepared, index, partitions) if looks_up else None
-            drops = self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.DROP
-            step = self._tags(rows, transaction, index, drops=drops)
-            tagged = persist(_tagged(prepared, hits, index, step, rows.columns))
-            self._refuse_duplicates(tagged)
+            if self._goes_straight(rows, transaction, index):
+                tagged = with_lines(persist(rows.with_places(transaction.instant, named=False)))
+            elif self._carries_places and not index.is_global:
+                tagged = self._by_places(rows, transaction, index, persist)
+            else:
+                tagged = self._by_keys(rows.prepared(transaction.instant), rows, transaction, index, persist)
             fills_groups = self.fills_small_groups(index)
-            refuse_nested_partitions(client, partitions, lists_all=fills_groups)
-            destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
-            prepared.unpersist()
+            refuse_nested_partitions(client, tagged.partitions, lists_all=fills_groups)
+            destinations = self._destinations(client, tagged, tagged.partitions, index, fills_groups=fills_groups)
             context = self.write_context(transaction, rows.records, destinations.merged())
             if self._changes is not None:
                 context = replace(context, changed_columns=self._changes.columns_of(context))
-            statuses = self._to_groups(tagged, destinations, context, rows.columns)
+            combine = rows.combine if tagged.untagged else None
+            step = WriteFileGroups(context, rows.columns, destinations.handles, tagged.untagged, combine)
+            statuses = self._to_groups(tagged, destinations, step)
             return self.commit_files(transaction, statuses, rows.records.schema_text)
+
+    def _goes_straight(self, rows: IncomingRows, transaction: WriteTransaction, index: Index) -> bool:
+        """Whether no row can be one that the table has, or none is looked up: rows are combined in their new groups."""
+        if self.config.operation is Operation.BULK_INSERT or self.drops_duplicates or index.assigns_inserts:
+            return False
+        if index.is_global and rows.combine is not None:
+            return False  # rows of one key may be of several partitions
+        return not self.updates_records(index) or not transaction.client.timeline.write_instants()
+
+    def _by_places(
+        self, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: _Persist
+    ) -> TaggedRows:
+        """Rows to the groups that they name; those that name none are looked up."""
+        located = with_lines(persist(rows.with_places(transaction.instant, named=True)))
+        there, rest = located.split(transaction.client)
+        if rest is None:
+            return located
+        tagged = self._by_keys(rows.combined(rest), rows, transaction, index, persist)
+        return tagged if there is None else there.joined(tagged)
+
+    def _by_keys(
+        self, prepared: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: _Persist
+    ) -> TaggedRows:
+        """Rows to the groups in which the index finds their records."""
+        if self.config.operation is Operation.BULK_INSERT:
+            prepared = in_order(prepared, self.config)
+        prepared = persist(prepared)
+        partitions = partitions_of(prepared)
+        looks_up = self.updates_records(index) or self.drops_duplicates
+        hits = hits_of(prepared, index, partitions, self.executor) if looks_up else None
+        drops = self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.DROP
+        step = self._tags(rows, transaction, index, drops=drops)
+        tagged = persist(tagged_rows(prepared, hits, index, step, rows.columns))
+        self._refuse_duplicates(tagged)
+        lines = with_lines(tagged, partitions)
+        prepared.unpersist()
+        return lines
 
     def _delete(self, rows: DataFrame) -> WriteReport:
         # Keys go to the tasks that look for them and to those that write their groups.
@@ -393,28 +410,22 @@ class SparkWriter(Writer[DataFrame]):
             client = transaction.client
             refuse_gone_groups(client, keys.named_files())
             index = open_index(self.config, client)
-            prepared = persist(keys.prepared())
-            hits = self._hits(prepared, index, _partitions(prepared))
-            step = TagKeys(index, client.timeline, keys.spec)
-            tagged = persist(_tagged(prepared, hits, index, step, RECORD_KEY_SCHEMA))
-            destinations = self._destinations(client, tagged, [], index, fills_groups=False)
+            there: TaggedRows | None = None
+            rest: DataFrame | None = None
+            if self._carries_places and not index.is_global:
+                there, rest = with_lines(persist(keys.with_places())).split(client)
+            if there is None or rest is not None:
+                prepared = keys.prepared() if rest is None else keys.once(rest.select(RECORD_KEY, PARTITION_PATH))
+                prepared = persist(prepared)
+                hits = hits_of(prepared, index, partitions_of(prepared), self.executor)
+                tags = TagKeys(index, client.timeline, keys.spec)
+                tagged = with_lines(persist(tagged_rows(prepared, hits, index, tags, RECORD_KEY_SCHEMA)))
+                there = tagged if there is None else there.joined(tagged)
+            destinations = self._destinations(client, there, [], index, fills_groups=False)
             context = self.write_context(transaction, keys.records, destinations.merged())
-            statuses = self._to_groups(tagged, destinations, context, RECORD_KEY_SCHEMA)
+            step = WriteFileGroups(context, RECORD_KEY_SCHEMA, destinations.handles)
+            statuses = self._to_groups(there, destinations, step)
             return self.commit_files(transaction, statuses, keys.records.schema_text)
-
-    def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
-        """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
-        plan = index.plan_lookup(partitions, self.executor)
-        if not plan.tasks:
-            return None
-        keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
-        routed = map_in_arrow(keys, RouteKeys(plan), with_integer(keys.schema, TASK))
-        tasks = min(len(plan.tasks), _parallelism(prepared))
-        routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
-        hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
-        hit = sql.struct("partition", "file_id")
-        by = ["key"] if index.is_global else ["key", "partition"]
-        return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
 
     def _refuse_duplicates(self, tagged: DataFrame) -> None:
         if self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.FAIL:
@@ -423,12 +434,11 @@ class SparkWriter(Writer[DataFrame]):
                 raise self.duplicates_error(count)
 
     def _destinations(
-        self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index, *, fills_groups: bool
+        self, client: MetaClient, tagged: TaggedRows, partitions: list[str], index: Index, *, fills_groups: bool
     ) -> Destinations:
         """File groups for new rows, and all groups that get lines."""
         slices = newest_slices(client, partitions)
-        lines = tagged.groupBy(PARTITION_PATH, FILE_ID).count().toArrow()
-        lines = lines.rename_columns(["partition", "file_id", "count"])
+        lines = tagged.lines
         free = lines.filter(pc.is_null(lines["file_id"])).sort_by("partition")
         counts = dict(zip(free["partition"].to_pylist(), free["count"].to_pylist(), strict=True))
         assignment = assign_file_groups(client, self.config, counts, slices if fills_groups else None)
@@ -445,56 +455,12 @@ class SparkWriter(Writer[DataFrame]):
         handles = tuple((plan.handle(group), plan.target(group)) for group in pairs)
         return Destinations(assignment, groups.combine_chunks(), handles)
 
-    def _to_groups(self, tagged: DataFrame, to: Destinations, context: WriteContext, columns: pa.Schema) -> pa.Table:
+    def _to_groups(self, tagged: TaggedRows, to: Destinations, step: WriteFileGroups) -> pa.Table:
         """Lines to the files of their groups; the statuses of these."""
-        placed = map_in_arrow(tagged, PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
-        tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
-        spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
-        return statuses_of(spread, WriteFileGroups(context, columns, to.handles))
-
-
-@dataclass(frozen=True)
-class Destinations:
-    """The file groups and tasks of the rows of a write.
-
-    Attributes:
-        assignment: file groups for new rows.
-        groups: all groups that get lines, by number.
-        handles: what happens to each.
-    """
-
-    assignment: pa.Table
-    groups: pa.Table
-    handles: tuple[tuple[WriteHandle, TargetSlice], ...]
-
-    def merged(self) -> list[TargetSlice]:
-        """The groups whose base files are read."""
-        return [target for handle, target in self.handles if handle is WriteHandle.MERGE]
-
-
-def _parallelism(frame: DataFrame) -> int:
-    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
-
-
-def _partitions(prepared: DataFrame) -> list[str]:
-    """Partitions that rows name."""
-    paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
-    return sorted(path for path in paths if path is not None)
-
-
-def _tagged(
-    prepared: DataFrame, hits: DataFrame | None, index: Index, step: TagRows | TagKeys, columns: pa.Schema
-) -> DataFrame:
-    """Rows with their hits beside them, through the step that makes lines of them."""
-    if hits is None:
-        nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
-        joined = prepared.withColumn(HITS, nothing)
-    else:
-        same: Column = prepared[RECORD_KEY] == hits["key"]
-        if not index.is_global:
-            same = same & (prepared[PARTITION_PATH] == hits["partition"])
-        joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
-    return map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+        rows = tagged.frame
+        placed = map_in_arrow(rows, PlaceRows(to.assignment, to.groups), with_integer(rows.schema, GROUP))
+        tasks = max(1, min(to.groups.num_rows, parallelism(rows)))
+        return statuses_of(repartition_by_number(placed, tasks, sql.col(GROUP) % tasks), step)
 
 
 __all__ = ["MODES", "SparkWriter", "replace_table", "write"]

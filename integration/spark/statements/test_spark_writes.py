@@ -6,7 +6,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import SparkError, WriteConflictError
-from hudi_hive.spark.statements.writes import target
+from hudi_hive.spark.statements.writes import merge_pruning, target
 from integration.long.spark_writes import answers_of, differences, groups, recorded
 from tests.support.running.long import with_long_cases
 
@@ -125,3 +125,21 @@ def test_paths_parameters_and_names_that_are_expressions(session, tmp_path):
     ((plan,),) = session.sql(f"EXPLAIN DELETE FROM {by_path} WHERE id = 3").collect()
     assert "DELETE hudi" in plan
     assert sorted((row.id, row.name) for row in session.table("t").collect()) == [(1, "a"), (3, "B")]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_merge_of_more_keys_than_are_named_one_by_one(session, monkeypatch, kind):
+    monkeypatch.setattr(merge_pruning, "MOST_VALUES", 1)
+    keyed = KEYED.replace("primaryKey", f"type = '{kind}', primaryKey")
+    session.sql(f"CREATE TABLE t ({COLUMNS}) USING hudi {keyed}")
+    session.sql("INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'x'), (3, 'c', 1, 'y'), (4, 'd', 1, 'y')")
+    session.sql(
+        "MERGE INTO t USING (SELECT * FROM VALUES (1, 'x', 'u'), (4, 'y', 'd'), (9, 'x', 'i'), (3, 'x', 'n') "
+        "AS v (id, dt, what)) s ON t.id = s.id AND s.dt = t.dt WHEN MATCHED AND what = 'd' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET name = s.what, ts = t.ts + 1 "
+        "WHEN NOT MATCHED THEN INSERT (id, name, ts, dt) VALUES (s.id, s.what, 5, s.dt)"
+    )
+    rows = sorted(tuple(row) for row in session.sql("SELECT dt, id, name, ts FROM t").collect())
+    assert rows == [("x", 1, "u", 2), ("x", 2, "b", 1), ("x", 3, "n", 5), ("x", 9, "i", 5), ("y", 3, "c", 1)]
+    session.sql("MERGE INTO t USING t s ON t.id = s.id AND s.id < 3 WHEN MATCHED THEN UPDATE SET name = s.dt, ts = 9")
+    assert {row.name for row in session.sql("SELECT name FROM t WHERE id < 3").collect()} == {"x"}

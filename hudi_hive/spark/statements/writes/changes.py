@@ -23,7 +23,7 @@ from hudi_hive.spark.statements.writes.sink import Action, insert_into, sink
 from hudi_hive.spark.statements.writes.target import WriteTarget
 
 PLACE: Final = (RECORD_KEY_COLUMN, PARTITION_PATH_COLUMN, FILE_NAME_COLUMN)
-"""Meta columns that tell the place of a record in a table without keys."""
+"""Meta columns that tell the place of a record."""
 
 
 def update_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -68,13 +68,13 @@ def _qualifier(table: JavaValue) -> str:
 
 
 def place(target: WriteTarget, nodes: Nodes, alias: str) -> list[JavaValue]:
-    """The columns that tell which records rows are, where keys do not."""
-    return [] if target.record_keys else [nodes.column(*([alias] if alias else []), name) for name in PLACE]
+    """The columns that tell which records rows are, and where these are."""
+    return [nodes.column(*([alias] if alias else []), name) for name in PLACE] if target.has_record_places else []
 
 
 def place_fields(target: WriteTarget) -> list[StructField]:
     """The types of :func:`place`."""
-    return [] if target.record_keys else [StructField(name, StringType()) for name in PLACE]
+    return [StructField(name, StringType()) for name in PLACE] if target.has_record_places else []
 
 
 def written(

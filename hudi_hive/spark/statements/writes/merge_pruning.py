@@ -1,13 +1,14 @@
 """Keeps a MERGE from reading files that hold no row of its source: by the keys and partitions that its condition names.
 
 What the source has for a column of the table is looked up before the join runs, and becomes a filter of the table that
-the pruning of its scan understands. The source is computed once and kept for the join.
+the pruning of its scan understands. The source is computed once and kept for the join. Rows of the table that no row of
+the source meets leave it before the join, which would else send and sort them all, as the source's rows must stay.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -22,6 +23,9 @@ from hudi_hive.write.coordination import quietly
 
 MOST_VALUES: Final = 200
 """Values of a column that are named one by one; of more the least and the greatest one count."""
+
+MOST_SENT: Final = 300_000
+"""Rows of a source whose values for the table's columns are sent to each executor."""
 
 _TOGETHER: Final = 10
 _VALUE: Final = "_hudi_hive_value"
@@ -107,6 +111,7 @@ class _Narrowing:
         self._join = join
         self._expressions = nodes.jvm.package("catalyst.expressions")
         self._source = self.frame(join.right()).persist(StorageLevel.MEMORY_AND_DISK)
+        self._rows = 0  # of the source, where it has many values
 
     def frame(self, plan: JavaValue) -> DataFrame:
         """The rows of a plan."""
@@ -115,10 +120,25 @@ class _Narrowing:
 
     def join(self, pairs: Iterable[tuple[JavaValue, JavaValue]]) -> JavaValue:
         """The join with less of the table."""
+        pairs = list(pairs)
         conditions = [self._condition(own, other) for own, other in pairs]
         both = functools.reduce(lambda one, other: self._nodes.both(one, other), conditions)
         left = self._nodes.where(both, self._join.left())
+        if 0 < self._rows <= MOST_SENT:
+            left = self._met(left, pairs)
         return self._join.withNewChildren(self._nodes.jvm.seq([left, self._join.right()]))
+
+    def _met(self, table: JavaValue, pairs: Sequence[tuple[JavaValue, JavaValue]]) -> JavaValue:
+        """The table's rows for which the source has all values, which each executor gets."""
+        nodes = self._nodes
+        columns = [nodes.alias(other, f"{_VALUE}_{number}") for number, (_, other) in enumerate(pairs)]
+        values = sql.broadcast(self.frame(nodes.project(columns, self._join.right())))
+        plan = values._jdf.queryExecution().analyzed()
+        equal = [
+            self._expressions.EqualTo(own, value)
+            for (own, _), value in zip(pairs, scala_items(plan.output()), strict=True)
+        ]
+        return nodes.join(table, plan, "LeftSemi", functools.reduce(nodes.both, equal))
 
     def release(self) -> None:
         """Give the rows of the source back."""
@@ -133,7 +153,10 @@ class _Narrowing:
             parts = [literals[at : at + _TOGETHER] for at in range(0, len(literals), _TOGETHER)]
             ins = [self._expressions.In(own, self._nodes.jvm.seq(part)) for part in parts]
             return _balanced(ins, self._expressions.Or) if ins else self._nodes.expression("false")
-        least, greatest = self._literals(values.agg(sql.array(sql.min(_VALUE), sql.max(_VALUE))), other)
+        bounds = values.agg(sql.array(sql.min(_VALUE), sql.max(_VALUE)), sql.count(sql.lit(1)))
+        (row,) = bounds._jdf.queryExecution().executedPlan().executeCollect()
+        self._rows = int(row.getLong(1))
+        least, greatest = self._items(row, other)
         return self._nodes.both(
             self._expressions.GreaterThanOrEqual(own, least), self._expressions.LessThanOrEqual(own, greatest)
         )
@@ -141,6 +164,9 @@ class _Narrowing:
     def _literals(self, frame: DataFrame, of: JavaValue) -> list[JavaValue]:
         """The items of the one array that a query gives, as constants."""
         (row,) = frame._jdf.queryExecution().executedPlan().executeCollect()
+        return self._items(row, of)
+
+    def _items(self, row: JavaValue, of: JavaValue) -> list[JavaValue]:
         array = row.copy().getArray(0)
         types = self._nodes.jvm.view.org.apache.spark.sql.types
         constant = self._expressions.Literal(array, types.ArrayType(of.dataType(), True))
@@ -156,4 +182,4 @@ def _balanced(items: list[JavaValue], combined: Callable[[JavaValue, JavaValue],
     return items[0]
 
 
-__all__ = ["MOST_VALUES", "narrowed"]
+__all__ = ["MOST_SENT", "MOST_VALUES", "narrowed"]

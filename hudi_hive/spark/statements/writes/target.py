@@ -114,6 +114,12 @@ class WriteTarget:
         return set(META_FIELDS) <= set(self._shown.names)
 
     @property
+    def has_record_places(self) -> bool:
+        """Whether rows of the table tell which file groups they are in, or must since they have no keys."""
+        keyed = bool(self.record_keys)
+        return not keyed or (self.shows_meta_columns and self.client.config.populate_meta_fields)
+
+    @property
     def partition_columns(self) -> list[str]:
         """Names of the partition columns, as the schema writes them."""
         names = {name.lower() for name in self.client.config.partition_fields}
@@ -235,7 +241,8 @@ class WriteTarget:
             changes: what the rows of an upsert are; all are rows to put into the table without it.
         """
         texts = {**(self.settings if options is None else options), HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
-        statement = StatementRows(self._check if reads else None, replaces, changes)
+        located = reads and bool(self.record_keys) and self.has_record_places
+        statement = StatementRows(self._check if reads else None, replaces, changes, located)
         report = write(rows, self.location, texts, "append", statement=statement)
         assert report is not None
         self._follow(report)

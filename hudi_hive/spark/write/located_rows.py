@@ -1,0 +1,82 @@
+"""Rows that a statement read from the table it writes: their meta columns tell the file groups of their records.
+
+So their keys are looked up nowhere. Source: what Hudi calls prepped writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.spark.write.tasks import PLACE_FIELDS, Batches, PrepareKeys, PrepareRows, step
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.index import one_array
+from hudi_hive.write.records import FILE_NAME
+
+_FILE_ID = r"^\.?([^_]+)(_.*)?$"
+
+
+@dataclass(frozen=True)
+class LocateRows:
+    """Prepared rows with the file groups that their meta columns name; those without a name are new so far.
+
+    Attributes:
+        prepare: makes prepared rows, as many as came.
+        carried: the rows have the meta columns of their records, or null in them.
+    """
+
+    prepare: PrepareRows
+    carried: bool
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Rows with :data:`PLACE_FIELDS`."""
+        for batch, rows in self.prepare.pairs(batches):
+            places = _file_ids(rows, batch) if self.carried else pa.nulls(rows.num_rows, pa.string())
+            yield from _with_places(rows, places, is_gone=False)
+
+
+@dataclass(frozen=True)
+class LocateKeys:
+    """Records to delete, with the file groups that their meta columns name.
+
+    Attributes:
+        prepare: makes keys of rows, each once.
+    """
+
+    prepare: PrepareKeys
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Keys and partition paths with :data:`PLACE_FIELDS`."""
+        for batch in batches:
+            keys = self.prepare.keys(batch)
+            same = keys.num_rows == batch.num_rows  # else some were of one key, and those are looked up
+            places = _file_ids(keys, batch) if same else pa.nulls(keys.num_rows, pa.string())
+            yield from _with_places(keys, places, is_gone=True)
+
+
+def _file_ids(rows: pa.Table, carried: pa.RecordBatch) -> pa.Array:
+    """The file group of each row whose key and partition path are still those of its record; else null."""
+    same = [
+        pc.equal(one_array(rows.column(name)), carried.column(name).cast(pa.string()))
+        for name in (RECORD_KEY, PARTITION_PATH)
+    ]
+    names = carried.column(FILE_NAME).cast(pa.string()).dictionary_encode()
+    # Log records carry the file id in the place of a name; names of log files begin with a dot.
+    ids = pc.replace_substring_regex(names.dictionary, _FILE_ID, r"\1").take(names.indices)
+    usable = pc.and_(pc.and_(*same), pc.not_equal(ids, "")).fill_null(False)
+    return pc.if_else(usable, ids, pa.scalar(None, pa.string()))
+
+
+def _with_places(rows: pa.Table, file_ids: pa.Array, *, is_gone: bool) -> Batches:
+    values = (file_ids, pc.is_null(file_ids), pa.array(np.full(rows.num_rows, is_gone)))
+    for item, column in zip(PLACE_FIELDS, values, strict=True):
+        rows = rows.append_column(item, column)
+    yield from rows.combine_chunks().to_batches()
+
+
+__all__ = ["LocateKeys", "LocateRows"]

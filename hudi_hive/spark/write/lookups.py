@@ -1,0 +1,52 @@
+"""Looks the keys of a write's rows up in Spark tasks, and brings rows and hits together."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number
+from hudi_hive.spark.write.rows import TASKS_PER_CORE, with_integer
+from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
+from hudi_hive.write.coordination import TaskExecutor
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.index import HITS_SCHEMA, Index
+
+
+def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: TaskExecutor) -> DataFrame | None:
+    """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
+    plan = index.plan_lookup(partitions, executor)
+    if not plan.tasks:
+        return None
+    keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
+    routed = map_in_arrow(keys, RouteKeys(plan), with_integer(keys.schema, TASK))
+    tasks = min(len(plan.tasks), parallelism(prepared))
+    routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
+    hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
+    hit = sql.struct("partition", "file_id")
+    by = ["key"] if index.is_global else ["key", "partition"]
+    return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
+
+
+def tagged_rows(
+    prepared: DataFrame, hits: DataFrame | None, index: Index, step: TagRows | TagKeys, columns: pa.Schema
+) -> DataFrame:
+    """Rows with their hits beside them, through the step that makes lines of them."""
+    if hits is None:
+        nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
+        joined = prepared.withColumn(HITS, nothing)
+    else:
+        same: Column = prepared[RECORD_KEY] == hits["key"]
+        if not index.is_global:
+            same = same & (prepared[PARTITION_PATH] == hits["partition"])
+        joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
+    return map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+
+
+def parallelism(frame: DataFrame) -> int:
+    """Most tasks that groups or look-ups are spread over."""
+    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
+
+
+__all__ = ["hits_of", "parallelism", "tagged_rows"]
