@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.spark.write.tasks import FILE_ID
 from hudi_hive.table import MetaClient
-from hudi_hive.write.files import PARTITION_PATH, TargetSlice, WriteHandle
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.index import one_array
 from hudi_hive.write.writers import newest_slices
 
@@ -71,6 +71,13 @@ class TaggedRows:
         frame = self.frame.where(sql.col(FILE_ID).isNotNull())
         paths: list[str] = sorted(pc.unique(bound.column("partition")).to_pylist())
         return _Split(TaggedRows(frame, bound, paths, self.untagged), self.frame.where(sql.col(FILE_ID).isNull()))
+
+    def without_keys_of(self, rest: DataFrame) -> tuple[TaggedRows | None, DataFrame]:
+        """These rows without those whose keys other rows have as well, and those others with them."""
+        keys = rest.select(RECORD_KEY).distinct()
+        others = rest.unionByName(self.frame.join(keys, RECORD_KEY, "left_semi"))
+        there = with_lines(self.frame.join(keys, RECORD_KEY, "left_anti"))
+        return there if there.lines.num_rows else None, others
 
     def joined(self, other: TaggedRows) -> TaggedRows:
         """These rows and others."""

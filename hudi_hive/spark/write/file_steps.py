@@ -132,6 +132,7 @@ class WriteFileGroups:
             keys = pa.table(
                 [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)], names=["record_key", "partition_path"]
             )
+            keys = keys.group_by(keys.column_names, use_threads=False).aggregate([])
             split = split_rows(own, keys, handle, self.context)
             task = WriteTask(handle, target, next(numbers), split.rows, split.deletes, new, split.updates)
             yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()

@@ -44,7 +44,7 @@ class LocateKeys:
     """Records to delete, with the file groups that their meta columns name.
 
     Attributes:
-        prepare: makes keys of rows, each once.
+        prepare: makes keys of rows.
     """
 
     prepare: PrepareKeys
@@ -53,10 +53,8 @@ class LocateKeys:
     def __call__(self, batches: Batches) -> Batches:
         """Keys and partition paths with :data:`PLACE_FIELDS`."""
         for batch in batches:
-            keys = self.prepare.keys(batch)
-            same = keys.num_rows == batch.num_rows  # else some were of one key, and those are looked up
-            places = _file_ids(keys, batch) if same else pa.nulls(keys.num_rows, pa.string())
-            yield from _with_places(keys, places, is_gone=True)
+            keys = self.prepare.keys(batch, once=False)  # records of one key may be in several groups
+            yield from _with_places(keys, _file_ids(keys, batch), is_gone=True)
 
 
 def _file_ids(rows: pa.Table, carried: pa.RecordBatch) -> pa.Array:

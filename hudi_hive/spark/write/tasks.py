@@ -168,12 +168,12 @@ class PrepareKeys:
     def __call__(self, batches: Batches) -> Batches:
         """Keys and partition paths."""
         for batch in batches:
-            yield from self.keys(batch).to_batches()
+            yield from self.keys(batch, once=True).to_batches()
 
-    def keys(self, batch: pa.RecordBatch) -> pa.Table:
-        """Keys and partition paths of a batch, each once."""
+    def keys(self, batch: pa.RecordBatch, *, once: bool) -> pa.Table:
+        """Keys and partition paths of a batch: each once, or a line a row."""
         rows = as_schema(batch, self.incoming)
-        return prepare_keys(rows, self.generator, self.table, across_partitions=self.across_partitions)
+        return prepare_keys(rows, self.generator, self.table, across_partitions=self.across_partitions, once=once)
 
 
 @dataclass(frozen=True)

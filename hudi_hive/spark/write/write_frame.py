@@ -351,7 +351,7 @@ class SparkWriter(Writer[DataFrame]):
             index = open_index(self.config, client)
             if self._goes_straight(rows, transaction, index):
                 tagged = with_lines(persist(rows.with_places(transaction.instant, named=False)))
-            elif self._carries_places and not index.is_global:
+            elif self._carries_places:
                 tagged = self._by_places(rows, transaction, index, persist)
             else:
                 tagged = self._by_keys(rows.prepared(transaction.instant), rows, transaction, index, persist)
@@ -382,6 +382,8 @@ class SparkWriter(Writer[DataFrame]):
         there, rest = located.split(transaction.client)
         if rest is None:
             return located
+        if there is not None and index.is_global:
+            there, rest = there.without_keys_of(rest)  # a row of them may be a record that moves
         tagged = self._by_keys(rows.combined(rest), rows, transaction, index, persist)
         return tagged if there is None else there.joined(tagged)
 
@@ -412,7 +414,7 @@ class SparkWriter(Writer[DataFrame]):
             index = open_index(self.config, client)
             there: TaggedRows | None = None
             rest: DataFrame | None = None
-            if self._carries_places and not index.is_global:
+            if self._carries_places:
                 there, rest = with_lines(persist(keys.with_places())).split(client)
             if there is None or rest is not None:
                 prepared = keys.prepared() if rest is None else keys.once(rest.select(RECORD_KEY, PARTITION_PATH))

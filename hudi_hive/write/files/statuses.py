@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -198,7 +199,11 @@ def index_changes(statuses: pa.Table) -> tuple[pa.Table, pa.Array]:
             removed += from_ipc(row["index_removed"]).column("key").chunks
     schema = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
     places = pa.concat_tables(added) if added else schema.empty_table()
-    gone = pa.concat_arrays(removed) if removed else pa.array([], pa.string())
+    if pc.count_distinct(places.column("key")).as_py() < places.num_rows:
+        # Records of one key may also be in several groups; as in Hudi the index has one of them.
+        numbered = places.append_column("row", pa.array(np.arange(places.num_rows)))
+        places = places.take(numbered.group_by("key", use_threads=False).aggregate([("row", "max")]).column("row_max"))
+    gone = pc.unique(pa.concat_arrays(removed)) if removed else pa.array([], pa.string())
     if len(gone) and places.num_rows:
         # A record that moved to another partition left one group and came to another.
         gone = gone.filter(pc.invert(pc.is_in(gone, value_set=places.column("key").combine_chunks())))

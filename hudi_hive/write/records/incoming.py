@@ -73,15 +73,21 @@ def prepare(
 
 
 def prepare_keys(
-    rows: pa.Table, generator: KeyGenerator, table_schema: pa.Schema | None, *, across_partitions: bool = False
+    rows: pa.Table,
+    generator: KeyGenerator,
+    table_schema: pa.Schema | None,
+    *,
+    across_partitions: bool = False,
+    once: bool = True,
 ) -> pa.Table:
-    """Keys of records to delete, each once.
+    """Keys of records to delete.
 
     Args:
         rows: with the columns of key and partition, or with the meta columns that hold them already.
         generator: the table's key generator.
         table_schema: the table's columns: values count with its types; None for a table that has none.
         across_partitions: the index finds keys in all partitions: the partition's columns may be missing.
+        once: each key once, rather than a line a row.
 
     Returns:
         :data:`RECORD_KEY_SCHEMA`; the path is null where nothing tells it.
@@ -113,7 +119,7 @@ def prepare_keys(
     else:
         paths = generator.partition_paths(data)
     found = pa.table([keys, paths], schema=RECORD_KEY_SCHEMA)
-    chosen = _first_rows(found, across_partitions and paths.null_count != 0)
+    chosen = _first_rows(found, across_partitions and paths.null_count != 0) if once else None
     return found if chosen is None else found.take(pa.array(chosen))
 
 

@@ -103,3 +103,58 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
     session.sql(keys.format(300) + " WHEN MATCHED THEN UPDATE SET v = t.v + 1")
     assert rows_of(session, "SELECT id, v FROM f WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
     assert files_read == ["1", "2", "2"]
+
+
+DOUBLED = [(1, "a", 1, "x"), (1, "b", 2, "x"), (1, "c", 3, "y"), (2, "d", 1, "x")]
+
+
+@pytest.mark.parametrize("kind", [pytest.param("cow", marks=pytest.mark.long), "mor"])
+def test_all_records_of_a_key_are_changed_with_a_record_index(session, kind):
+    """The index holds one record of each key, also where inserts have made several."""
+    session.sql(
+        f"CREATE TABLE {kind}_doubled (id INT, v STRING, ts INT, p STRING) USING hudi PARTITIONED BY (p) "
+        f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts', "
+        "'hoodie.metadata.record.index.enable' = 'true', 'hoodie.index.type' = 'RECORD_INDEX')"
+    )
+    session.sql("SET hoodie.spark.sql.insert.into.operation=bulk_insert")
+    for one in DOUBLED:
+        session.sql(f"INSERT INTO {kind}_doubled VALUES {one}")
+    session.sql("RESET hoodie.spark.sql.insert.into.operation")
+    table = f"{kind}_doubled"
+    select = f"SELECT id, v, ts, p FROM {table}"
+    assert rows_of(session, select) == sorted(DOUBLED)
+    session.sql(f"UPDATE {table} SET ts = ts + 10 WHERE id = 1 AND p = 'y'")
+    session.sql(f"UPDATE {table} SET v = concat(v, p), ts = 20 WHERE id = 1")
+    assert [(row[0], row[2], row[3]) for row in rows_of(session, select)] == [
+        (1, 20, "x"),
+        (1, 20, "x"),
+        (1, 20, "y"),
+        (2, 1, "x"),
+    ]
+    session.sql(
+        f"MERGE INTO {table} t USING (SELECT 1 AS id) s ON t.id = s.id AND t.p = 'x' "
+        "WHEN MATCHED THEN UPDATE SET v = 'm', ts = 30 "
+        "WHEN NOT MATCHED THEN INSERT (id, v, ts, p) VALUES (9, '', 0, 'x')"
+    )
+    assert [row[1] for row in rows_of(session, f"{select} WHERE p = 'y'")] == ["cy"]
+    assert [row[2] for row in rows_of(session, f"{select} WHERE p = 'x' AND id = 1")] == [30, 30]
+    session.sql(f"DELETE FROM {table} WHERE id = 1")
+    assert rows_of(session, select) == [(2, "d", 1, "x")]
+
+
+@pytest.mark.long
+def test_rows_of_a_table_without_meta_columns_are_told_apart_by_their_keys(session):
+    session.sql(
+        "CREATE TABLE bare (id INT, v INT, p STRING) USING hudi PARTITIONED BY (p) "
+        "TBLPROPERTIES (primaryKey = 'id', 'hoodie.populate.meta.fields' = 'false')"
+    )
+    session.sql("INSERT INTO bare VALUES (1, 1, 'x'), (2, 2, 'x'), (3, 3, 'y')")
+    session.sql(
+        "MERGE INTO bare t USING (SELECT * FROM VALUES (1, 7, 'x'), (2, 8, 'x'), (4, 9, 'z') AS q(id, v, p)) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows_of(session, "SELECT id, v, p FROM bare") == [(1, 7, "x"), (2, 8, "x"), (3, 3, "y"), (4, 9, "z")]
+    with pytest.raises(Exception, match="several rows of the source"):
+        session.sql(
+            "MERGE INTO bare t USING (SELECT 1 AS id UNION ALL SELECT 1) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+        )

@@ -153,7 +153,7 @@ class _Merge:
             return rows
         target = self.target
         keys = [name for name in target.columns.names if name.lower() in target.record_keys]
-        names = (*PLACE, COMMIT_SEQNO_COLUMN) if target.shows_meta_columns else (*keys, *target.partition_columns)
+        names = (*PLACE, COMMIT_SEQNO_COLUMN) if target.fills_meta_columns else (*keys, *target.partition_columns)
         place = ", ".join(quoted(self._alias, name) for name in names)
         message = "MERGE INTO: several rows of the source change one row of the table"
         check = (

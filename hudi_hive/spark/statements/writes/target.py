@@ -116,8 +116,12 @@ class WriteTarget:
     @property
     def has_record_places(self) -> bool:
         """Whether rows of the table tell which file groups they are in, or must since they have no keys."""
-        keyed = bool(self.record_keys)
-        return not keyed or (self.shows_meta_columns and self.client.config.populate_meta_fields)
+        return not self.record_keys or self.fills_meta_columns
+
+    @property
+    def fills_meta_columns(self) -> bool:
+        """Whether queries have the meta columns, and these have values."""
+        return self.shows_meta_columns and self.client.config.populate_meta_fields
 
     @property
     def partition_columns(self) -> list[str]:
