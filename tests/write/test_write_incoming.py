@@ -253,6 +253,23 @@ def test_keys_that_are_made_up_wait_for_the_instant():
     assert found.column("_hoodie_record_key").to_pylist() == ["20240101000000000_3_7", "20240101000000000_3_8"]
 
 
+@pytest.mark.parametrize("entries", ["p:SIMPLE,t:TIMESTAMP", "t:TIMESTAMP,p:SIMPLE"])
+def test_paths_whose_values_cannot_be_told_apart_are_refused(entries):
+    """Hudi 1.0.2 writes them, and fails when it reads the table."""
+    timed = {"timestamp.type": "EPOCHMILLISECONDS", "output.dateformat": "yyyy/MM", "timezone": "UTC"}
+    properties = {f"hoodie.keygen.timebased.{name}": text for name, text in timed.items()}
+    properties |= {"hoodie.table.keygenerator.type": "CUSTOM"}
+    rows = pa.table({"id": ["a"], "p": ["x"], "t": [1_700_000_000_000]})
+    with pytest.raises(KeyGenerationError, match=r"2023/11.*told apart.*urlencode"):
+        ready(rows, table_config(partition=entries, properties=properties))
+    alone = ready(rows, table_config(partition="t:TIMESTAMP", properties=properties))
+    assert alone.column("_hoodie_partition_path").to_pylist() == ["2023/11"]
+    escaped = table_config(
+        partition=entries, properties=properties | {"hoodie.datasource.write.partitionpath.urlencode": "true"}
+    )
+    assert "2023%2F11" in ready(rows, escaped).column("_hoodie_partition_path")[0].as_py()
+
+
 def test_deletes_need_keys_alone():
     config = table_config()
     generator = KeyGenerator.of(config)

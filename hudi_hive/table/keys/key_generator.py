@@ -16,7 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    KeyGenerationError,
+    PartitionValueError,
+    UnknownColumnError,
+    UnsupportedTableError,
+)
 from hudi_hive.names import (
     HOODIE_CONSISTENT_LOGICAL_TIMESTAMP_ENABLED,
     HOODIE_DATASOURCE_WRITE_PARTITIONPATH_FIELD,
@@ -26,7 +32,7 @@ from hudi_hive.names import (
 )
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.schema import java_text, text_or
-from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value, path_defect
+from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value, partition_values, path_defect
 from hudi_hive.table.keys.timestamp_path import TimestampFormat
 from hudi_hive.table.properties import TableConfig
 
@@ -242,9 +248,29 @@ class KeyGenerator:
             defect = f"it has {length} bytes, and paths of files below this table can have {self.longest_path} more"
         if defect is None:
             return
-        shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"
+        raise self._unwritable(path, defect)
+
+    def check_values(self, paths: pa.Array) -> None:
+        """Refuse partition paths of several fields whose values cannot be told apart, as they have slashes in them.
+
+        Hudi writes such paths, and then cannot read the table.
+
+        Raises:
+            KeyGenerationError: there is one.
+        """
+        names = [item.name for item in self.path_fields]
+        if len(names) < 2:
+            return
+        for path in pc.unique(paths).to_pylist():
+            try:
+                partition_values(path, names, hive_style=self.hive_style, url_encoded=self.url_encoded)
+            except PartitionValueError:
+                raise self._unwritable(path, "values with slashes in them cannot be told apart again") from None
+
+    def _unwritable(self, path: str, defect: str) -> KeyGenerationError:
         names = ", ".join(item.name for item in self.path_fields)
-        raise KeyGenerationError(
+        shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"
+        return KeyGenerationError(
             f"partition path {shown!r}, made of {names}, cannot be written: {defect}",
             remedy="give other values"
             if self.url_encoded

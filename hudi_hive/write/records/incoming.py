@@ -66,6 +66,7 @@ def prepare(
     else:
         keys = generator.record_keys(data, instant=instant, task=task, first=first)
     paths = generator.partition_paths(data)
+    generator.check_values(paths)
     if names_records(config, rows.column_names):
         carried, paths = carried_keys(rows, paths)
         keys = pc.coalesce(carried, keys)
