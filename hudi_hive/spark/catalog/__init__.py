@@ -9,6 +9,7 @@ from hudi_hive.spark.catalog.table_lookup import (
     MADE_BY_SPARK,
     PROVIDER,
     HudiTableEntry,
+    made_by_statement,
     managed_tables,
     require_table,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "SessionHook",
     "entry_query",
     "hook_table_reads",
+    "made_by_statement",
     "managed_tables",
     "path_of_view",
     "path_question",

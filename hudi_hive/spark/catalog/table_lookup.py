@@ -19,6 +19,9 @@ PROVIDER = "hudi"
 MADE_BY_SPARK = "provider"
 """A table property of entries that CREATE TABLE made, as Hudi's own; a sync sets ``spark.sql.sources.provider``."""
 
+_OF_STATEMENTS = frozenset({MADE_BY_SPARK, "primaryKey", "type", "preCombineField"})
+"""Properties of tables that statements made: CREATE TABLE … AS SELECT of real Hudi leaves some of them, or none."""
+
 FORMATS = frozenset({PROVIDER, "org.apache.hudi"})
 """What statements and writers may call the format."""
 
@@ -92,12 +95,31 @@ def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
     return entry
 
 
+def made_by_statement(jvm: Jvm, session: JavaValue, table: JavaValue) -> bool:
+    """Whether a statement made a Hudi table and its entry, rather than a sync the entry alone.
+
+    Statements leave properties that no sync makes. Real Hudi's ``CREATE TABLE … AS SELECT`` without any leaves a
+    managed table in the place that its name has by default.
+
+    Args:
+        jvm, session: the session's.
+        table: the entry, a ``CatalogTable``.
+    """
+    for properties in (table.properties(), table.storage().properties()):
+        if any(option(properties.get(name)) is not None for name in _OF_STATEMENTS):
+            return True
+    if str(table.tableType().name()) != "MANAGED" or option(table.storage().locationUri()) is None:
+        return False
+    place = session.sessionState().catalog().defaultTablePath(table.identifier())
+    return str(relations(jvm).qualified(session, table.location())) == str(relations(jvm).qualified(session, place))
+
+
 def managed_tables(
     jvm: Jvm, session: JavaValue, database: Sequence[str], name: str | None = None
 ) -> list[tuple[str, str]]:
     """Names and base paths of the synced tables of a database whose data the metastore would delete with their entry.
 
-    Those that CREATE TABLE made are not among them: they are there to be dropped.
+    Those that statements made are not among them: they are there to be dropped.
 
     Args:
         jvm, session: the session's.
@@ -121,5 +143,5 @@ def managed_tables(
         for table in tables
         if option(table.provider()) == PROVIDER
         and str(table.tableType().name()) == "MANAGED"
-        and option(table.properties().get(MADE_BY_SPARK)) is None
+        and not made_by_statement(jvm, session, table)
     ]

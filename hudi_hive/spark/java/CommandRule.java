@@ -15,27 +15,33 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import scala.Function1;
 
 public class CommandRule extends Rule {
+    private final String label;
     private final Set commands;
+    private final Set always;
     private final String statement;
     private final Function1 convert;
 
     /**
-     * @param commands names of the nodes that may be about a Hudi table
+     * @param label what the rule is called
+     * @param commands names of the nodes that may be about a Hudi table, if that is a name as yet
+     * @param always names of the nodes that are looked at whatever they are about
      * @param statement name of the hint around the statements of scripts
      * @param convert gets a command, and gives the one that is carried out in its place, or the same
      */
-    public CommandRule(String[] commands, String statement, Function1 convert) {
+    public CommandRule(String label, String[] commands, String[] always, String statement, Function1 convert) {
+        this.label = label;
+        this.always = new HashSet(Arrays.asList(always));
         this.commands = new HashSet(Arrays.asList(commands));
         this.statement = statement;
         this.convert = convert;
     }
 
     public String toString() {
-        return "hudi_hive.CommandRule";
+        return label;
     }
 
     public String ruleName() {
-        return "hudi_hive.CommandRule";
+        return label;
     }
 
     public TreeNode apply(TreeNode plan) {
@@ -48,7 +54,7 @@ public class CommandRule extends Rule {
         if (kind.equals("UnresolvedHint")) {
             return statement.equals(plan.productElement(0));
         }
-        if (kind.equals("PlanWithUnresolvedIdentifier")) {
+        if (kind.equals("PlanWithUnresolvedIdentifier") || always.contains(kind)) {
             return true;
         }
         if (kind.equals("WithCTE") || kind.equals("Union")) {

@@ -18,11 +18,19 @@ from hudi_hive.spark.catalog import FORMATS, SessionHook
 from hudi_hive.spark.statements.procedures import selected_call
 from hudi_hive.spark.statements.rewrite import STATEMENTS, rewrite_statements, write_target
 from hudi_hive.spark.statements.scripts import STATEMENT, with_name
-from hudi_hive.spark.statements.statements import REFUSED, check_statement, synced_table, target_of
+from hudi_hive.spark.statements.statements import (
+    OTHERS,
+    REFUSED,
+    check_statement,
+    identifier_of,
+    synced_table,
+    target_of,
+)
 from hudi_hive.spark.statements.time_travel import rewrite_time_travel
 from hudi_hive.spark.statements.writes import (
     Nodes,
     alias_of,
+    left_table,
     overwrite_where_plan,
     replace_as_plan,
     replace_plan,
@@ -36,6 +44,24 @@ SOURCE: Final = "hudi_hive_source"
 _RULES: Final = "hintResolutionRules"
 """The analyser's rules that run before names are resolved."""
 
+_LAST_RULES: Final = "postHocResolutionRules"
+"""The analyser's rules that run behind all others."""
+
+LAST_LABEL: Final = "hudi_hive.LastCommandRule"
+
+_SPARKS_OWN: Final = (
+    "AlterTableAddPartitionCommand",
+    "AlterTableDropPartitionCommand",
+    "AlterTableRenamePartitionCommand",
+    "AlterTableSetLocationCommand",
+    "DropTableCommand",
+    "InsertIntoHadoopFsRelationCommand",
+    "LoadDataCommand",
+    "RepairTableCommand",
+    "TruncateTableCommand",
+)
+"""Spark's commands that would change files behind the timeline, or entries of Hudi tables."""
+
 
 def install_command_rule(hook: SessionHook) -> None:
     """Have a session's analyser show us its commands. Idempotent.
@@ -44,12 +70,37 @@ def install_command_rule(hook: SessionHook) -> None:
         hook: of the session.
     """
     jvm = hook.environment.jvm
-    field = jvm.field(hook.session.sessionState().analyzer(), _RULES)
-    rules = list(scala_items(field.get()))
-    if all(str(rule.toString()) != LABEL for rule in rules):
-        names = jvm.strings(sorted({*_CONVERSIONS, *STATEMENTS, *REFUSED}))
-        rule = jvm.made("CommandRule", names, STATEMENT, Function1(lambda plan: converted(hook, plan)))
-        field.set(jvm.seq([*rules, rule]))
+    names = jvm.strings(sorted({*_CONVERSIONS, *STATEMENTS, *REFUSED}))
+    first = (LABEL, names, jvm.strings(sorted(OTHERS)), STATEMENT, Function1(lambda plan: converted(hook, plan)))
+    own = jvm.strings(_SPARKS_OWN)
+    last = (LAST_LABEL, jvm.strings([]), own, STATEMENT, Function1(lambda plan: _without_sparks_own(hook, plan)))
+    for place, arguments in ((_RULES, first), (_LAST_RULES, last)):
+        field = jvm.field(hook.session.sessionState().analyzer(), place)
+        rules = list(scala_items(field.get()))
+        if all(str(rule.toString()) != arguments[0] for rule in rules):
+            field.set(jvm.seq([*rules, jvm.made("CommandRule", *arguments)]))
+
+
+def _without_sparks_own(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """Refuse a command of Spark's own about a Hudi table, which came past the statements that mean it.
+
+    Raises:
+        SparkError: it is one.
+    """
+    if class_name(plan) == "DropTableCommand" and plan.isView():
+        return plan  # which Spark refuses of a table
+    values = [plan.productElement(at) for at in range(plan.productArity())]
+    values = [option(one) if class_name(one) == "Some" else one for one in values]
+    named = [one.identifier() if class_name(one) == "CatalogTable" else one for one in values]
+    for identifier in (one for one in named if class_name(one) == "TableIdentifier"):
+        table = synced_table(hook, identifier_of(identifier))
+        if table is not None:
+            raise SparkError(
+                f"{class_name(plan)} of Spark on {table[0]}",
+                path=table[1],
+                remedy="write the table's name into the statement, and run it by itself",
+            )
+    return plan
 
 
 def converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
@@ -66,8 +117,6 @@ def converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if class_name(plan) == "UnresolvedHint":
         return _of_script(hook, plan.child())
     named = with_name(hook, plan, computes=True)
-    if named is not plan and synced_table(hook, target_of(named)) is None:
-        return plan
     changed = _converted(hook, named)
     return plan if changed is named else changed
 
@@ -75,9 +124,8 @@ def converted(hook: SessionHook, plan: JavaValue) -> JavaValue:
 def _of_script(hook: SessionHook, plan: JavaValue) -> JavaValue:
     """A statement of a script, which runs now; of a ``CALL`` a query of its rows, as scripts show no others."""
     named = with_name(hook, plan, computes=True)
-    if named is plan or synced_table(hook, target_of(named)) is not None:
-        plan = named
-    changed = selected_call(hook, plan) if class_name(plan) == "Call" else _converted(hook, plan)
+    changed = selected_call(hook, named) if class_name(named) == "Call" else _converted(hook, named)
+    changed = plan if changed is named else changed
     if class_name(changed) == "ExplainCommand":  # whose statement is no child of it
         explained = rewrite_time_travel(hook, changed.logicalPlan())
         return with_arguments(hook.environment.jvm, changed, {"logicalPlan": explained})
@@ -283,7 +331,8 @@ def replaced(hook: SessionHook, new: JavaValue, *, creates: bool) -> JavaValue:
     if exists or not creates:
         what = "is no Hudi table" if exists else "is not there"
         raise SparkError(f"{'.'.join(parts)} cannot be replaced: it {what}", remedy="drop it first, or create it")
-    return new
+    left = left_table(hook, new)
+    return new if left is None else replace_as_plan(left, new)
 
 
 def _check_partitions(hook: SessionHook, parts: list[str], columns: Sequence[str]) -> None:

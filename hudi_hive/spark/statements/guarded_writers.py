@@ -20,14 +20,13 @@ from hudi_hive.spark.bridge import JavaValue, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, SessionHook
 from hudi_hive.spark.statements.frame_commands import create_as, insert_statement, replaced
 from hudi_hive.spark.statements.rewrite import rewrite_statements
-from hudi_hive.spark.statements.statements import SYNC_REMEDY, check_name, synced_table
+from hudi_hive.spark.statements.statements import check_name, synced_table
+from hudi_hive.spark.statements.writes import left_table
 
 Enabled = Callable[[SparkSession], SessionHook | None]
 """Gives the hook of a session's enabled context."""
 
 _GUARDED: Final[tuple[tuple[type, str, str, str, str], ...]] = (
-    (Catalog, "recoverPartitions", "_sparkSession", "recoverPartitions", SYNC_REMEDY),
-    (Catalog, "analyzeTable", "_sparkSession", "analyzeTable", "`hudi-hive stats` shows a table's statistics"),
     (Catalog, "listPartitions", "_sparkSession", "listPartitions", "use SHOW PARTITIONS"),
 )
 """Class, method whose first argument is a table's name, attribute with the session, what it is called, remedy."""
@@ -47,7 +46,8 @@ def guard_writers(is_enabled: Enabled) -> None:
     for owner, method, make in (
         (DataFrameWriter, "saveAsTable", _save_as_table),
         (DataFrameWriter, "insertInto", _insert_into),
-        (Catalog, "truncateTable", _truncate),
+        (Catalog, "truncateTable", _statement("TRUNCATE TABLE {}")),
+        (Catalog, "recoverPartitions", _statement("ALTER TABLE {} RECOVER PARTITIONS")),
     ):
         original = getattr(owner, method, None)
         if original is not None and not getattr(original, "_hudi_hive", False):
@@ -95,17 +95,20 @@ def _replaces(writer: DataFrameWriter, hook: SessionHook, name: str) -> bool:
     """Replace a Hudi table by another, where that is what is asked for; whether it was."""
     java = writer._jwrite
     parts = _parts(hook, name)
-    if str(java.curmode().name()) != "Overwrite" or synced_table(hook, parts) is None:
+    is_hudi = str(java.source()).lower() in FORMATS
+    if str(java.curmode().name()) != "Overwrite" or (synced_table(hook, parts) is None and not is_hudi):
         return False
-    if str(java.source()).lower() not in FORMATS:
+    if not is_hudi:
         check_name(hook, name, "saveAsTable", 'name the format: write.format("hudi")')
-    if option(java.bucketColumnNames()) is not None:
-        check_name(hook, name, "bucketBy", "leave it out; hoodie.index.type=BUCKET makes buckets")
     columns = option(java.partitioningColumns())
     texts = _options(java)
     location = texts.pop("path", None)
     names = [] if columns is None else [str(column) for column in scala_items(columns)]
     new = create_as(hook, parts, _rows(writer), texts, names, location)
+    if synced_table(hook, parts) is None and left_table(hook, new) is None:
+        return False
+    if option(java.bucketColumnNames()) is not None:
+        check_name(hook, name, "bucketBy", "leave it out; hoodie.index.type=BUCKET makes buckets")
     hook.begin_statement()
     _run(hook, replaced(hook, new, creates=True))
     return True
@@ -135,20 +138,23 @@ def _insert_into(original: Callable[..., Any], is_enabled: Enabled) -> Callable[
     return call
 
 
-def _truncate(original: Callable[..., Any], is_enabled: Enabled) -> Callable[..., Any]:
-    """``Catalog.truncateTable``, as the statement."""
+def _statement(text: str) -> Callable[[Callable[..., Any], Enabled], Callable[..., Any]]:
+    """Makes a method of the catalog, whose only argument is a table's name, of a statement."""
 
-    @functools.wraps(original)
-    def call(self: Catalog, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        name = args[0] if args else next(iter(kwargs.values()), None)
-        hook = is_enabled(self._sparkSession)
-        if hook is None or not isinstance(name, str) or synced_table(hook, _parts(hook, name)) is None:
-            return original(self, *args, **kwargs)
-        self._sparkSession.sql(f"TRUNCATE TABLE {name}")
-        return None
+    def make(original: Callable[..., Any], is_enabled: Enabled) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(self: Catalog, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            name = args[0] if args else next(iter(kwargs.values()), None)
+            hook = is_enabled(self._sparkSession)
+            if hook is None or not isinstance(name, str) or synced_table(hook, _parts(hook, name)) is None:
+                return original(self, *args, **kwargs)
+            self._sparkSession.sql(text.format(name))
+            return None
 
-    call._hudi_hive = True  # type: ignore[attr-defined]
-    return call
+        call._hudi_hive = True  # type: ignore[attr-defined]
+        return call
+
+    return make
 
 
 def _parts(hook: SessionHook, name: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from py4j.java_gateway import JavaObject
 
@@ -55,6 +56,8 @@ _REFUSED = {
 }
 """Node of a parsed statement whose first argument is the table -> what it is called, what to do instead."""
 
+_SESSION_CATALOG: Final = "spark_catalog"
+
 _ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
 
 _CREATES = frozenset({"CreateTable", "CreateTableAsSelect"})
@@ -70,6 +73,9 @@ _OWN_SYNTAX = re.compile(
 
 REFUSED = frozenset(_REFUSED)
 """Nodes of the statements that are refused."""
+
+OTHERS: Final = frozenset({"DropNamespace", "InsertIntoDir"})
+"""Nodes that are refused for what they would do to tables that they do not name."""
 
 
 def check_statement(hook: SessionHook, plan: JavaValue) -> None:
@@ -150,16 +156,23 @@ def entry_of(hook: SessionHook, parts: list[str]) -> HudiTableEntry | None:
     return None if _is_path(parts) else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
 
 
+def _in_session_catalog(hook: SessionHook, parts: list[str]) -> bool:
+    """Whether a name is one of the session catalog's: it says so, or that is the current catalog."""
+    if len(parts) > 2:
+        return parts[0].lower() == _SESSION_CATALOG
+    return str(hook.session.sessionState().catalogManager().currentCatalog().name()) == _SESSION_CATALOG
+
+
 def _is_path(parts: list[str]) -> bool:
     return len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
 
 
 def synced_table(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
     """What a name in a statement stands for, and the base path; None when it is no synced table and no path."""
+    if not parts or not _in_session_catalog(hook, parts):
+        return None
     if _is_path(parts):
         return "a Hudi table by path", location_of(parts[-1])
-    if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
-        return None
     entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
     return None if entry is None else (f"the Hudi table {entry.declared.name}", entry.location)
 

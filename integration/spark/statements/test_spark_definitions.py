@@ -83,6 +83,21 @@ def test_partitions_columns_and_names(session, metastore, tmp_path):
     assert HudiTable.open(path).scan().to_arrow().num_rows == 0
 
 
+@pytest.mark.long
+def test_partitions_without_rows_in_a_table_without_metadata_table(session, tmp_path):
+    session.sql("SET hoodie.metadata.enable=false")
+    session.sql(
+        f"CREATE TABLE bare (id INT, p STRING) USING hudi PARTITIONED BY (p) LOCATION '{tmp_path}/bare' "
+        "TBLPROPERTIES (primaryKey = 'id', 'hoodie.datasource.write.hive_style_partitioning' = 'false')"
+    )
+    session.sql("INSERT INTO bare VALUES (1, 'x'), (2, 'y z')")
+    assert shown(session, "bare") == ["x", "y z"]  # folders, as in Hudi
+    session.sql("ALTER TABLE bare ADD PARTITION (p = 'w')")
+    assert shown(session, "bare") == ["w", "x", "y z"]
+    session.sql("ALTER TABLE bare DROP PARTITION (p = 'w')")
+    assert shown(session, "bare") == ["x", "y z"]
+
+
 def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
     path = str(tmp_path / "goods")
     session.sql(f"CREATE TABLE goods (id INT, v STRING) USING hudi LOCATION '{path}' TBLPROPERTIES (primaryKey = 'id')")
@@ -100,7 +115,7 @@ def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
         "CREATE INDEX c ON goods USING column_stats (v)",
         "CREATE INDEX l ON goods USING lucene (v)",
         "DROP INDEX record_index ON goods",
-        "ANALYZE TABLE goods COMPUTE STATISTICS",
+        f"ANALYZE TABLE hudi.`{path}` COMPUTE STATISTICS",
         f"DROP TABLE hudi.`{path}`",
         f"MSCK REPAIR TABLE hudi.`{path}`",
         f"ALTER TABLE hudi.`{path}` RENAME TO other",
@@ -121,3 +136,54 @@ def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
     assert session.table("goods").count() == 3
     session.sql("DROP TABLE goods PURGE")
     assert not (tmp_path / "goods").exists()
+
+
+def test_statistics(session, metastore, tmp_path):
+    def statistics_of():
+        parameters = metastore.table("definitions", "small").parameters
+        prefix = "spark.sql.statistics."
+        return {key.removeprefix(prefix): text for key, text in parameters.items() if key.startswith(prefix)}
+
+    def joins():
+        plan = session.sql("EXPLAIN SELECT * FROM small a JOIN small b ON a.id = b.id").collect()[0][0]
+        return "BroadcastHashJoin" in plan
+
+    session.sql(
+        "CREATE TABLE small (id INT, v STRING, a ARRAY<INT>, p STRING) USING hudi PARTITIONED BY (p) "
+        f"LOCATION '{tmp_path}/small' TBLPROPERTIES (primaryKey = 'id')"
+    )
+    session.sql("INSERT INTO small VALUES (1, 'a', array(1), 'x'), (2, 'b', null, 'y'), (7, null, null, 'y')")
+    session.sql("SET spark.sql.adaptive.enabled=false")
+    session.sql("ANALYZE TABLE small COMPUTE STATISTICS NOSCAN")
+    size = int(statistics_of()["totalSize"])
+    assert set(statistics_of()) == {"totalSize"} and size > 0
+    for threshold, broadcasts in ((size - 1, False), (size, True)):
+        session.sql(f"SET spark.sql.autoBroadcastJoinThreshold={threshold}")
+        assert joins() == broadcasts
+    session.sql("ANALYZE TABLE small COMPUTE STATISTICS")
+    assert statistics_of() == {"totalSize": str(size), "numRows": "3"}
+    session.sql("ANALYZE TABLE small COMPUTE STATISTICS FOR COLUMNS id, v")
+    statistics = statistics_of()
+    assert [statistics[f"colStats.{key}"] for key in ("id.min", "id.max", "id.distinctCount", "v.nullCount")] == [
+        "1",
+        "7",
+        "3",
+        "1",
+    ]
+    session.sql("ANALYZE TABLE small COMPUTE STATISTICS")
+    assert statistics_of() == statistics  # nothing is another than it was
+    (described,) = [row.data_type for row in session.sql("DESCRIBE EXTENDED small").collect() if row[0] == "Statistics"]
+    assert described == f"{size} bytes, 3 rows"
+    refused = ("FOR COLUMNS a", "FOR COLUMNS z", "FOR ALL COLUMNS")
+    for text in (
+        *(f"ANALYZE TABLE small COMPUTE STATISTICS {one}" for one in refused),
+        "ANALYZE TABLE small PARTITION (p = 'x') COMPUTE STATISTICS",
+    ):
+        with pytest.raises(HudiHiveError):
+            session.sql(text)
+    session.sql("INSERT INTO small VALUES (3, 'c', null, 'x')")
+    assert statistics_of() == {}
+    session.catalog.analyzeTable("small")
+    session.sql("SET spark.sql.statistics.size.autoUpdate.enabled=true")
+    session.sql("DELETE FROM small WHERE p = 'y'")
+    assert set(statistics_of()) == {"totalSize"}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hudi_hive.spark.bridge import JavaValue
+from hudi_hive.spark.statements.definitions.analyze import analyze_plan
 from hudi_hive.spark.statements.definitions.columns import COLUMN_CHANGES, alter_columns
 from hudi_hive.spark.statements.definitions.indexes import (
     create_index_plan,
@@ -29,7 +30,6 @@ from hudi_hive.spark.statements.definitions.partition_changes import (
 )
 from hudi_hive.spark.statements.definitions.shown_partitions import show_partitions
 from hudi_hive.spark.statements.definitions.tables import (
-    analyze_plan,
     drop_plan,
     rename_plan,
     set_properties_plan,

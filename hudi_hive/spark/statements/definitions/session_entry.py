@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from hudi_hive.metastore import HiveMetastore, Partition
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted, scala_items
-from hudi_hive.spark.catalog import MADE_BY_SPARK, HudiTableEntry, SessionHook
+from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, made_by_statement
 from hudi_hive.spark.scan import table_snapshot
 from hudi_hive.sync.config import read_options
 from hudi_hive.table.keys import escape_value
@@ -48,10 +48,10 @@ class SessionEntry:
         """The catalog's ``CatalogTable`` of the entry, or of another name in its database."""
         return self.catalog.getTableMetadata(self.identifier(name))
 
-    @property
+    @cached_property
     def made_by_statement(self) -> bool:
         """Whether CREATE TABLE made the entry, rather than a sync."""
-        return MADE_BY_SPARK in self.entry.properties
+        return made_by_statement(self._hook.environment.jvm, self._hook.session, self.table())
 
     @cached_property
     def metastore_uris(self) -> tuple[str, ...]:

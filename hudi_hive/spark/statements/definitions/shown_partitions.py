@@ -22,6 +22,7 @@ from hudi_hive.spark.statements.definitions.partition_clause import clause_value
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget
 from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
+from hudi_hive.timeline.instants import REPLACE_COMMIT
 
 
 def show_partitions(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -61,13 +62,18 @@ def _shown(target: WriteTarget, names: tuple[str, ...], specification: Mapping[s
 
 
 def existing_partitions(snapshot: TableSnapshot) -> list[str]:
-    """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while."""
-    paths = snapshot.partition_paths()
-    replaced = set(pc.unique(snapshot.client.timeline.replaced_file_groups().column("partition")).to_pylist())
+    """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while.
+
+    They are listed anew: a partition without rows is made by no commit.
+    """
+    client = snapshot.client.reload()
+    paths, timeline = client.partition_paths(), client.timeline
+    commits = [timeline.commit_metadata(one) for one in timeline.completed({REPLACE_COMMIT})]
+    replaced = {path for commit in commits for path in commit.replaced_keys}
     touched = [path for path in paths if path in replaced]
     if not touched:
         return paths
-    slices = snapshot.client.file_system_view(touched).latest_file_slices()
+    slices = client.file_system_view(touched).latest_file_slices()
     gone = set(touched) - set(pc.unique(slices.column("partition")).to_pylist())
     return [path for path in paths if path not in gone]
 

@@ -185,22 +185,6 @@ def _changed_properties(
     return command(target.hook.environment.jvm, text, lambda: entry.change_parameters(changes))
 
 
-def analyze_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
-    """``ANALYZE TABLE``, which Spark carries out in its own catalog.
-
-    Raises:
-        SparkError: the entry is in a metastore server, where Spark changes none of a Hudi table; or a table by path.
-    """
-    entry = _entry(target, "ANALYZE")
-    if entry.metastore_uris:
-        raise SparkError(
-            f"ANALYZE on {entry.entry.declared.name}: Spark keeps no statistics of Hudi tables in a metastore server",
-            path=target.location,
-            remedy="queries take sizes from the table's timeline; `hudi-hive stats` shows a table's statistics",
-        )
-    return node
-
-
 def _entry(target: WriteTarget, what: str) -> SessionEntry:
     if target.entry is None:
         raise SparkError(
@@ -211,4 +195,4 @@ def _entry(target: WriteTarget, what: str) -> SessionEntry:
     return SessionEntry(target.hook, target.entry)
 
 
-__all__ = ["analyze_plan", "drop_plan", "rename_plan", "set_properties_plan", "unset_properties_plan"]
+__all__ = ["drop_plan", "rename_plan", "set_properties_plan", "unset_properties_plan"]

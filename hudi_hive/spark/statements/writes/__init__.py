@@ -9,12 +9,29 @@ from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.merge import merge_plan
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES
 from hudi_hive.spark.statements.writes.nodes import Nodes, alias_of
-from hudi_hive.spark.statements.writes.replace import overwrite_where_plan, replace_as_plan, replace_plan
+from hudi_hive.spark.statements.writes.replace import (
+    left_table,
+    overwrite_where_plan,
+    replace_as_plan,
+    replace_plan,
+)
 from hudi_hive.spark.statements.writes.sink import with_arguments
+from hudi_hive.spark.statements.writes.statistics import (
+    COLUMNS,
+    NUM_ROWS,
+    PREFIX,
+    TOTAL_SIZE,
+    set_statistics,
+    total_size,
+)
 from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options
 
 __all__ = [
+    "COLUMNS",
+    "NUM_ROWS",
+    "PREFIX",
     "SHORT_NAMES",
+    "TOTAL_SIZE",
     "Nodes",
     "WriteTarget",
     "alias_of",
@@ -26,10 +43,13 @@ __all__ = [
     "create_plan",
     "delete_plan",
     "insert_plan",
+    "left_table",
     "merge_plan",
     "overwrite_where_plan",
     "replace_as_plan",
     "replace_plan",
+    "set_statistics",
+    "total_size",
     "update_plan",
     "with_arguments",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -11,12 +13,13 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options import Operation
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted
+from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.create import columns_of
 from hudi_hive.spark.statements.writes.entry import hudi_columns
@@ -26,6 +29,7 @@ from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_argum
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import RowChanges, replace_table
 from hudi_hive.sync.config import read_options
+from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.write.commit import in_place_of
 from hudi_hive.write.coordination import table_lock
 
@@ -100,6 +104,22 @@ def _new_table(target: WriteTarget, node: JavaValue) -> NewTable:
     return table
 
 
+def left_table(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
+    """The table that is in the folder of one to be replaced, without an entry: what a replacement that ended left.
+
+    Args:
+        hook: of the session.
+        node: a parsed ``CreateTableAsSelect``.
+    """
+    table = NewTable.of(hook, node)
+    if table.exists or not hook.session.sessionState().catalog().databaseExists(table.database):
+        return None
+    if not is_hudi_table(table.base, table.stored):
+        return None
+    same = MetaClient.load(table.base, table.stored).config.name == table.name
+    return WriteTarget(hook, table.label, table.base, None) if same else None
+
+
 def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaValue) -> JavaValue:
     """Rows in the place of those that a condition takes, in one commit.
 
@@ -154,31 +174,60 @@ def _joined(left: DataFrame, right: DataFrame, keys: list[str], how: str) -> Dat
 
 
 def _enter(target: WriteTarget, table: NewTable, columns: StructType) -> None:
-    """The table's entry, which may have other columns and properties now; the data stays where it is."""
+    """The table's entry, which may have other columns and properties now; the data stays where it is.
+
+    If the new entry cannot be made the old one is there again, and without either repeating the statement makes it.
+    """
     hook = target.hook
     catalog = hook.session.sessionState().catalog()
     identifier = hook.environment.jvm.package("catalyst").TableIdentifier(
         table.name, hook.environment.jvm.some(table.database)
     )
-    old = catalog.getTableMetadata(identifier)
-    managed = str(old.tableType().name()) == "MANAGED"
+    old = catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+    managed = not table.external if old is None else str(old.tableType().name()) == "MANAGED"
     uris = tuple(read_options(metastore_settings(hook.session))[0].get("metastore_uris") or ())
     if uris:
-        with HiveMetastore(uris) as metastore:
-            place = metastore.table(table.database, table.name).sd.location
-            for name in (f"{table.name}_ro", f"{table.name}_rt"):
-                entry = metastore.find_table(table.database, name)
-                if entry is not None and entry.sd.location == place:
-                    metastore.drop_table(table.database, name)
-        catalog.refreshTable(identifier)
-        replace(table, location=None if managed else target.location, external=not managed).enter(columns)
+        with HiveMetastore(uris) as metastore, _restored(metastore, _dropped(metastore, table)):
+            catalog.refreshTable(identifier)
+            replace(table, location=None if managed else target.location, external=not managed).enter(columns)
         return
-    if managed:
-        _alter_type(target, old, "EXTERNAL")  # whose data Spark leaves where it is
-    catalog.dropTable(identifier, True, False)
-    replace(table, location=target.location, external=True).enter(columns)
-    if managed:
-        _alter_type(target, catalog.getTableMetadata(identifier), "MANAGED")
+    try:
+        if old is not None:
+            if managed:
+                _alter_type(target, old, "EXTERNAL")  # whose data Spark leaves where it is
+            catalog.dropTable(identifier, True, False)
+        replace(table, location=target.location, external=True).enter(columns)
+        if managed:
+            _alter_type(target, catalog.getTableMetadata(identifier), "MANAGED")
+    except BaseException:
+        if old is not None:
+            if catalog.tableExists(identifier):
+                _alter_type(target, catalog.getTableMetadata(identifier), "EXTERNAL")
+                catalog.dropTable(identifier, True, False)
+            catalog.createTable(old, True, False)
+        raise
+
+
+def _dropped(metastore: HiveMetastore, table: NewTable) -> list[Table]:
+    """The entries of a table in a metastore server: its own, which is replaced in place, and further ones, which go."""
+    own = metastore.find_table(table.database, table.name)
+    others = [metastore.find_table(table.database, f"{table.name}{suffix}") for suffix in ("_ro", "_rt")]
+    same = [one for one in others if own is not None and one is not None and one.sd.location == own.sd.location]
+    for one in same:
+        metastore.drop_table(table.database, one.tableName)
+    return same if own is None else [own, *same]
+
+
+@contextmanager
+def _restored(metastore: HiveMetastore, entries: Sequence[Table]) -> Iterator[None]:
+    """If the block fails the entries are there again."""
+    try:
+        yield
+    except BaseException:
+        for one in entries:
+            if metastore.find_table(one.dbName, one.tableName) is None:
+                metastore.create_table(one)
+        raise
 
 
 def _alter_type(target: WriteTarget, table: JavaValue, kind: str) -> None:
@@ -193,4 +242,4 @@ def _alter_type(target: WriteTarget, table: JavaValue, kind: str) -> None:
     target.hook.session.sessionState().catalog().alterTable(constructors[0].newInstance(arguments))
 
 
-__all__ = ["overwrite_where_plan", "replace_as_plan", "replace_plan"]
+__all__ = ["left_table", "overwrite_where_plan", "replace_as_plan", "replace_plan"]

@@ -29,6 +29,7 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
+from hudi_hive.spark.statements.writes.statistics import follow_write
 from hudi_hive.spark.write import RowChanges, StatementRows, delete_partitions, write
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
@@ -40,6 +41,7 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import WriteReport
 
 REFRESH: Final = "the session's cached queries"
+STATISTICS: Final = "the entry's statistics"
 _WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE, Face.LOCK)
 
 
@@ -96,7 +98,8 @@ class WriteTarget:
         return client
 
     @cached_property
-    def _shown(self) -> StructType:
+    def shown_columns(self) -> StructType:
+        """The columns that queries have, in the catalog's order."""
         declared = None if self.entry is None else self.entry.declared
         environment, session = self.hook.environment, self.hook.session
         snapshot = table_snapshot(environment, session, self.location, Query.of("snapshot"), declared)
@@ -105,13 +108,13 @@ class WriteTarget:
     @cached_property
     def columns(self) -> StructType:
         """The columns without the meta columns, in the catalog's order."""
-        own = [one for one in self._shown if one.name not in META_FIELDS]
+        own = [one for one in self.shown_columns if one.name not in META_FIELDS]
         return StructType([StructField(one.name, one.dataType) for one in own])
 
     @property
     def shows_meta_columns(self) -> bool:
         """Whether queries have the meta columns: a sync may leave them out of the catalog."""
-        return set(META_FIELDS) <= set(self._shown.names)
+        return set(META_FIELDS) <= set(self.shown_columns.names)
 
     @property
     def has_record_places(self) -> bool:
@@ -285,16 +288,18 @@ class WriteTarget:
         )
         options = metastore_settings(self.hook.session)
         uris = read_options(options)[0].get("metastore_uris") or ()
-        if not uris:
-            return  # of a session without a metastore server: the table's columns and partitions are read from itself
+        entry = self.entry
+        if not uris:  # the table's columns and partitions are read from itself
+            followed(report, self.location, STATISTICS, lambda: follow_write(self.hook, entry, None))
+            return
 
         def sync() -> None:
-            assert self.entry is not None
             with HiveMetastore(uris) as metastore:
                 client = self.client.reload()
                 stored = store_options(self.hook.session, self.location)
-                config = sync_config(metastore, self.entry, client, options, stored)
+                config = sync_config(metastore, entry, client, options, stored)
                 HiveSyncTool(config, metastore=metastore, client=client).sync()
+                follow_write(self.hook, entry, metastore)
 
         followed(report, self.location, SYNC, sync)
 
