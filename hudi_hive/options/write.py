@@ -85,7 +85,8 @@ NULL_FOR_MISSING_COLUMNS: Final = Option(
     "hoodie.write.set.null.for.missing.columns",
     boolean,
     True,
-    "Fill columns that the rows lack with nulls; without it such rows are refused.",
+    "Fill columns that the rows lack with nulls; without it such rows are refused. "
+    "`df.write` that appends, and streams, have `false`.",
     honoured_by=(WRITE,),
 )
 RECONCILE_SCHEMA: Final = Option(

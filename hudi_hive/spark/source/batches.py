@@ -17,6 +17,7 @@ from hudi_hive.options import Operation
 from hudi_hive.options import table as table_options
 from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, Weak, python_session, store_options
 from hudi_hive.spark.scan import Environment, location_of
+from hudi_hive.spark.source.stream_options import OF_DATAFRAMES
 from hudi_hive.spark.write import sync_of, table_services, write
 from hudi_hive.table import MetaClient
 from hudi_hive.write.options import WriteConfig
@@ -51,7 +52,9 @@ def create_sink(
     given = {name: text for name, text in parameters.items() if name.lower() not in _OF_SPARK}
     settings = SinkSettings.of(given)
     options = _partitioned(settings.write_options(given), partition_columns)
-    if mode == "Complete":
+    if mode != "Complete":
+        options = {**OF_DATAFRAMES, **options}
+    else:
         options[HOODIE_DATASOURCE_WRITE_OPERATION] = Operation.INSERT_OVERWRITE_TABLE.value
     sink = _QuerySink(environment, session, location_of(path), options, settings)
     sink.check()

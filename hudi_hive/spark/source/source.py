@@ -39,6 +39,7 @@ from hudi_hive.spark.scan import (
     scanned,
     table_snapshot,
 )
+from hudi_hive.spark.source.stream_options import OF_DATAFRAMES
 from hudi_hive.storage import Credentials, is_store_name
 from hudi_hive.write.coordination import log_failure
 
@@ -165,6 +166,8 @@ def _write(
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
         raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
+    if mode == "Append":
+        options = {**OF_DATAFRAMES, **options}
     report = write(frame, path, options, _MODES.get(mode, mode), storage_options=environment.storage_options)
     try:
         return read_relation(environment, session, {"path": path})

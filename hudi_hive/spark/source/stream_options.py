@@ -1,4 +1,4 @@
-"""Options of commit streams, without a JVM."""
+"""Options of commit streams, and those that writers of DataFrames have, without a JVM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import Face, OptionSet, as_texts, fill
 from hudi_hive.options import read as read_options
+from hudi_hive.options.write import NULL_FOR_MISSING_COLUMNS
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.plan.core import BatchLimits, Commits
 from hudi_hive.plan.model import EARLIEST, IncrementalFormat, ReadOptions
@@ -16,6 +17,9 @@ from hudi_hive.spark.scan import location_of
 from hudi_hive.table import MetaClient
 
 _STREAM_OPTIONS: Final = OptionSet("stream", Face.STREAM)
+OF_DATAFRAMES: Final = {NULL_FOR_MISSING_COLUMNS.name: "false"}
+"""Options that a DataFrame's writer has when it adds to a table, unless it says otherwise, as Hudi's."""
+
 _OF_SPARK: Final = ("path", "serialization.format")
 
 

@@ -159,7 +159,11 @@ def test_the_data_source_writes(spark, tmp_path, metastore, metastore_uri):
     with pytest.raises(PathExistsError, match="there already"):
         writer.mode("error").save(str(path))
     writer.mode("ignore").save(str(path))
-    trips(spark, 5, 12, fare=4.0, ts=2).write.format("hudi").options(**options).mode("append").save(str(path))
+    more = trips(spark, 5, 12, fare=4.0, ts=2).write.format("hudi").options(**options).mode("append")
+    more.save(str(path))
+    fewer = trips(spark, 0, 1, ts=3).drop("fare").write.format("hudi").options(**options).mode("append")
+    with pytest.raises(SchemaError, match="lack columns fare"):
+        fewer.save(str(path))
     assert spark.table("written.trips").where("fare = 4.0").count() == 7
     trips(spark, 0, 3).write.format("hudi").options(**options).mode("overwrite").save(str(path))
     assert rows_of(path) == {f"k{n}": 1.0 for n in range(3)}
