@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import typing
 from pathlib import Path
 
@@ -121,6 +122,39 @@ def test_the_metadata_table_is_a_part_of_the_table(tmp_path):
     assert table.metadata.set(False).result.deleted == ("files", "record_index")
     assert not (tmp_path / "t/.hoodie/metadata").exists()
     assert table.metadata.set(True).result.created == ("files", "column_stats")
+
+
+def test_a_killed_deletion_of_the_metadata_table_leaves_one_that_is_read_and_written(tmp_path, monkeypatch):
+    """The properties go first; what is left of the folder is no table any more, and the next write makes another."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed_at(call, most):
+        calls = []
+
+        def step(*args, **kwargs):
+            calls.append(args)
+            if len(calls) > most:
+                raise Killed
+            return call(*args, **kwargs)
+
+        return step
+
+    for most in (0, 1, 9):
+        table = make(tmp_path / f"t{most}")
+        table.metadata.create()
+        table.metadata.init(["record_index"])
+        with monkeypatch.context() as patched, pytest.raises(Killed):
+            for name in ("unlink", "remove", "rmdir"):
+                patched.setattr(os, name, killed_at(getattr(os, name), most))
+            table.metadata.delete()
+        assert (tmp_path / f"t{most}/.hoodie/metadata").exists()
+        table = HudiTable.open(tmp_path / f"t{most}")
+        assert seen(table) == [("a", 1), ("b", 1)]
+        table.upsert(rows("b", "c", n=2), {**QUIET, "hoodie.metadata.enable": "true"})
+        table = HudiTable.open(tmp_path / f"t{most}")
+        assert seen(table) == [("a", 1), ("b", 2), ("c", 2)] and table.metadata.validate().is_valid
 
 
 # -- moments -----------------------------------------------------------------------------------------------------------
