@@ -29,6 +29,7 @@ from hudi_hive.spark.statements.statements import (
 from hudi_hive.spark.statements.time_travel import rewrite_time_travel
 from hudi_hive.spark.statements.writes import (
     Nodes,
+    WriteTarget,
     alias_of,
     left_table,
     overwrite_where_plan,
@@ -326,13 +327,17 @@ def replaced(hook: SessionHook, new: JavaValue, *, creates: bool) -> JavaValue:
     if synced_table(hook, parts) is not None:
         target = write_target(hook, insert_statement(hook, parts, _parsed(hook, "SELECT 1"), {}))
         assert target is not None
-        return replace_plan(target, new) if class_name(new) == "CreateTable" else replace_as_plan(target, new)
+        return _in_place_of(target, new)
     exists = bool(hook.session.catalog().tableExists(quoted(*parts)))
     if exists or not creates:
         what = "is no Hudi table" if exists else "is not there"
         raise SparkError(f"{'.'.join(parts)} cannot be replaced: it {what}", remedy="drop it first, or create it")
     left = left_table(hook, new)
-    return new if left is None else replace_as_plan(left, new)
+    return new if left is None else _in_place_of(left, new)
+
+
+def _in_place_of(target: WriteTarget, new: JavaValue) -> JavaValue:
+    return replace_plan(target, new) if class_name(new) == "CreateTable" else replace_as_plan(target, new)
 
 
 def _check_partitions(hook: SessionHook, parts: list[str], columns: Sequence[str]) -> None:

@@ -120,6 +120,9 @@ def test_a_replaced_table_keeps_an_entry(session, metastore, tmp_path, monkeypat
         assert (tmp_path / "db" / "r" / ".hoodie").is_dir()
         again(frame((3, "c", "x")))
         assert rows_of(session, "r") == [(3, "c", "x")]
+    metastore.drop_table("other_ways", "r")
+    session.sql(f"CREATE OR REPLACE TABLE r ({COLUMNS}) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    assert rows_of(session, "r") == []
     assert metastore.table("other_ways", "r").tableType == "MANAGED_TABLE"
     session.sql("DROP TABLE r")
     assert not (tmp_path / "db" / "r").exists()

@@ -51,7 +51,7 @@ def merge_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
         raise SparkError(
             f"MERGE WITH SCHEMA EVOLUTION INTO {target.name} is not supported",
             path=target.location,
-            remedy="add the columns by ALTER TABLE, then MERGE",
+            remedy="ALTER TABLE … ADD COLUMNS (…) first, for the columns that only the source has, then MERGE INTO",
         )
     return _Merge(target, node).plan()
 

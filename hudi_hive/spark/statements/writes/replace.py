@@ -109,7 +109,7 @@ def left_table(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
 
     Args:
         hook: of the session.
-        node: a parsed ``CreateTableAsSelect``.
+        node: a parsed ``CreateTableAsSelect``, or ``CreateTable``.
     """
     table = NewTable.of(hook, node)
     if table.exists or not hook.session.sessionState().catalog().databaseExists(table.database):
