@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Before anything of these is imported, so that what their assertions compared is shown.
 pytest.register_assert_rewrite("tests", "integration.support")
 
+from integration.support.spark_options import JAVA_OPTIONS  # noqa: E402
 from tests.support.running.long import long_case  # noqa: E402
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402
 
@@ -33,8 +34,9 @@ settings.register_profile("long", derandomize=True, deadline=None, database=None
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("random" if os.environ.get("HUDI_HIVE_TEST_RANDOM") == "1" else "same")
 
-# No Java process of a test runs long enough to earn back what its second compiler and parallel collector cost.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# No Java process of a test runs long enough to earn back what its second compiler and parallel collector cost; and
+# sessions of commands and of code in the docs start from the archive of classes, too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA_OPTIONS)
 
 
 def pytest_configure(config: pytest.Config) -> None:

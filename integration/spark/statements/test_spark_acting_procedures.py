@@ -10,12 +10,13 @@ from hudi_hive.errors import HudiHiveError, SparkError
 pytestmark = pytest.mark.jvm
 
 COLUMNS = "id INT, v DOUBLE, ts BIGINT, p STRING"
+ALONE = "hoodie.clustering.plan.strategy.single.group.clustering.enabled"
 
 
 @pytest.fixture
-def table(spark, tmp_path):
+def table(new_session, tmp_path):
     """A session, and a function that makes a partitioned table ``acted`` of a type with two rows."""
-    session = spark.newSession()
+    session = new_session()
 
     def make(kind):
         session.sql(
@@ -99,11 +100,11 @@ def test_update_behind_a_clustering_that_the_session_did_not_see(table, tmp_path
     # Real Hudi's sessions keep what they listed, and lose the update.
     session, path = table("mor"), tmp_path / "acted"
     assert rows(session) == [(1, 1.0), (2, 1.0)]
-    HudiTable.open(path).cluster({"hoodie.clustering.inline.max.commits": "1"})
+    HudiTable.open(path).cluster({ALONE: "true"})
     assert actions(path)[-1] == "replacecommit"
     session.sql("UPDATE acted SET v = 2.0, ts = 2 WHERE id = 2")
     assert rows(session) == [(1, 1.0), (2, 2.0)]
-    assert call(session, "run_clustering('acted')")
+    assert call(session, f"run_clustering(table => 'acted', options => '{ALONE}=true')")
     session.sql("UPDATE acted SET v = 3.0, ts = 3")
     assert rows(session) == [(1, 3.0), (2, 3.0)]
 

@@ -17,9 +17,9 @@ FIRST = [(1, "a", 10, "x"), (2, "b", 20, "y")]
 
 
 @pytest.fixture
-def session(spark, metastore):
+def session(new_session, metastore):
     """A session whose current database is a new one."""
-    made = spark.newSession()
+    made = new_session()
     made.sql("CREATE DATABASE IF NOT EXISTS frames")
     made.sql("USE frames")
     yield made

@@ -18,9 +18,9 @@ KEYED = "PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField =
 
 
 @pytest.fixture
-def session(spark, metastore):
+def session(new_session, metastore):
     """A session whose current database is a new one."""
-    made = spark.newSession()
+    made = new_session()
     made.sql("CREATE DATABASE IF NOT EXISTS writes")
     made.sql("USE writes")
     yield made

@@ -23,9 +23,10 @@ _TOGETHER: Final = {
     "answers to the queries of fixtures": ("tests/project/test_readme.py", "tests/read/test_fixture_queries.py"),
     "a Spark session": (
         "integration/locks/test_zookeeper_lock.py",
-        *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "statements", "write")),
+        *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "write")),
         "integration/sync/test_write_sync.py",
     ),
+    "a Spark session of statements": ("integration/spark/statements/", "integration/spark/test_code_blocks.py"),
     "real Hudi": (
         "integration/mutation/test_mutation_hudi.py",
         "integration/schema/",
