@@ -18,6 +18,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
 from hudi_hive.spark.statements.writes.nodes import Nodes
+from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.write.coordination import quietly
 
@@ -29,6 +30,9 @@ MOST_SENT: Final = 300_000
 
 _TOGETHER: Final = 10
 _VALUE: Final = "_hudi_hive_value"
+_NUMBER: Final = "_hudi_hive_number"
+_IN_PARTITION: Final = (1 << 33) - 1
+"""The bits of ``monotonically_increasing_id`` that number the rows of a partition."""
 _TYPES: Final = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp")
 _KINDS: Final = ("Inner", "RightOuter")
 
@@ -55,6 +59,10 @@ def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, sou
         join = narrowing.join(pairs)
         for node in reversed(path[:-1]):
             join = node.withNewChildren(nodes.jvm.seq([join]))
+            if class_name(join) == "Window":
+                # Rows of one row of the table have the same values here, so that the join's shuffle does.
+                spec = [*scala_items(join.partitionSpec()), *(other for _, other in pairs)]
+                join = with_arguments(nodes.jvm, join, {"partitionSpec": nodes.jvm.seq(spec)})
         yield narrowing.frame(join)
     finally:
         narrowing.release()
@@ -111,6 +119,7 @@ class _Narrowing:
         self._join = join
         self._expressions = nodes.jvm.package("catalyst.expressions")
         self._source = self.frame(join.right()).persist(StorageLevel.MEMORY_AND_DISK)
+        self._keys = target.record_keys
         self._rows = 0  # of the source, where it has many values
 
     def frame(self, plan: JavaValue) -> DataFrame:
@@ -121,7 +130,7 @@ class _Narrowing:
     def join(self, pairs: Iterable[tuple[JavaValue, JavaValue]]) -> JavaValue:
         """The join with less of the table."""
         pairs = list(pairs)
-        conditions = [self._condition(own, other) for own, other in pairs]
+        conditions = self._conditions(pairs)
         both = functools.reduce(lambda one, other: self._nodes.both(one, other), conditions)
         left = self._nodes.where(both, self._join.left())
         if 0 < self._rows <= MOST_SENT:
@@ -144,30 +153,56 @@ class _Narrowing:
         """Give the rows of the source back."""
         quietly("giving cached rows back", None, self._source.unpersist)
 
-    def _condition(self, own: JavaValue, other: JavaValue) -> JavaValue:
-        """That the table's value is one of the source's, or at least between the least and the greatest."""
-        values = self.frame(self._nodes.project([self._nodes.alias(other, _VALUE)], self._join.right()))
-        few = values.distinct().limit(MOST_VALUES + 2)  # one of them may be null
-        literals = self._literals(few.agg(sql.collect_set(_VALUE)), other)
-        if len(literals) <= MOST_VALUES:
-            parts = [literals[at : at + _TOGETHER] for at in range(0, len(literals), _TOGETHER)]
-            ins = [self._expressions.In(own, self._nodes.jvm.seq(part)) for part in parts]
-            return _balanced(ins, self._expressions.Or) if ins else self._nodes.expression("false")
-        bounds = values.agg(sql.array(sql.min(_VALUE), sql.max(_VALUE)), sql.count(sql.lit(1)))
-        (row,) = bounds._jdf.queryExecution().executedPlan().executeCollect()
-        self._rows = int(row.getLong(1))
-        least, greatest = self._items(row, other)
-        return self._nodes.both(
-            self._expressions.GreaterThanOrEqual(own, least), self._expressions.LessThanOrEqual(own, greatest)
-        )
+    def _conditions(self, pairs: Sequence[tuple[JavaValue, JavaValue]]) -> list[JavaValue]:
+        """For each pair that the table's value is one of the source's, or at least between least and greatest."""
+        nodes, names = self._nodes, [f"{_VALUE}_{number}" for number in range(len(pairs))]
+        columns = [nodes.alias(other, name) for name, (_, other) in zip(names, pairs, strict=True)]
+        values = self.frame(nodes.project(columns, self._join.right()))
+        number = sql.monotonically_increasing_id().bitwiseAND(sql.lit(_IN_PARTITION))
+        ends = [sql.array(sql.min(name), sql.max(name)) for name in names]
+        # The first rows of each partition: all, where no partition has more.
+        first = [sql.collect_set(sql.when(sql.col(_NUMBER) <= MOST_VALUES, sql.col(name))) for name in names]
+        found = values.withColumn(_NUMBER, number).agg(sql.count(sql.lit(1)), sql.max(_NUMBER), *ends, *first)
+        (row,) = found._jdf.queryExecution().executedPlan().executeCollect()
+        row = row.copy()
+        rows = int(row.getLong(0))
+        few = not rows or int(row.getLong(1)) <= MOST_VALUES
+        result = []
+        for at, (own, other) in enumerate(pairs):
+            literals = self._items(row.getArray(2 + len(pairs) + at), other) if few else []
+            if not few and not (rows > _TOGETHER * MOST_VALUES and self._is_whole_key(own)):
+                distinct = values.select(names[at]).distinct().limit(MOST_VALUES + 2)  # one of them may be null
+                literals = self._literals(distinct.agg(sql.collect_set(names[at])), other)
+                few_of_it = len(literals) <= MOST_VALUES
+            else:
+                few_of_it = few and len(literals) <= MOST_VALUES
+            if few_of_it:
+                result.append(self._one_of(own, literals))
+                continue
+            self._rows = rows
+            least, greatest = self._items(row.getArray(2 + at), other)
+            expressions = self._expressions
+            result.append(
+                nodes.both(expressions.GreaterThanOrEqual(own, least), expressions.LessThanOrEqual(own, greatest))
+            )
+        return result
+
+    def _is_whole_key(self, own: JavaValue) -> bool:
+        """Whether a column is the only one of the keys, so that rows of the source hardly share its values."""
+        (column,) = scala_items(own.references().toSeq())
+        return self._keys == [str(column.name()).lower()]
+
+    def _one_of(self, own: JavaValue, literals: Sequence[JavaValue]) -> JavaValue:
+        parts = [literals[at : at + _TOGETHER] for at in range(0, len(literals), _TOGETHER)]
+        ins = [self._expressions.In(own, self._nodes.jvm.seq(part)) for part in parts]
+        return _balanced(ins, self._expressions.Or) if ins else self._nodes.expression("false")
 
     def _literals(self, frame: DataFrame, of: JavaValue) -> list[JavaValue]:
         """The items of the one array that a query gives, as constants."""
         (row,) = frame._jdf.queryExecution().executedPlan().executeCollect()
-        return self._items(row, of)
+        return self._items(row.copy().getArray(0), of)
 
-    def _items(self, row: JavaValue, of: JavaValue) -> list[JavaValue]:
-        array = row.copy().getArray(0)
+    def _items(self, array: JavaValue, of: JavaValue) -> list[JavaValue]:
         types = self._nodes.jvm.view.org.apache.spark.sql.types
         constant = self._expressions.Literal(array, types.ArrayType(of.dataType(), True))
         literal = self._nodes.literal
