@@ -145,6 +145,12 @@ def services(mor: bool) -> Iterator[Step]:
             put({"id": 8, "name": None, "v": 8.0, "ts": 12, "s": None, "note": None, "p": "z"}),
         ),
     )
+    yield from _restore(mor)
+    yield from _replacements()
+
+
+def _restore(mor: bool) -> Iterator[Step]:
+    """A restore, and what both do behind it."""
     yield Step("ours", "CALL create_savepoint(table => '{t}')")
     # What follows is undone: the model stays as it is, so that none of these is looked at.
     yield Step("undone", "UPDATE {t} SET v = v + 1, ts = ts + 1")
@@ -166,6 +172,10 @@ def services(mor: bool) -> Iterator[Step]:
         yield Step("hudi", "UPDATE {t} SET v = 23.5, ts = 23 WHERE id = 3", change((3,), v=23.5, ts=23))
         yield Step("ours", _COMPACT.format("run"))
     yield Step("ours", "CALL delete_savepoint(table => '{t}')")
+
+
+def _replacements() -> Iterator[Step]:
+    """Statements that replace whole partitions."""
     over = [row(10, "x", 30), row(11, "x", 30)]
     yield Step(
         "ours",
@@ -192,6 +202,7 @@ def _merge(source: str, clauses: str) -> str:
 
 
 _KEYS = "id = u.id, ts = u.ts, p = u.p"
+_UPDATE = f"WHEN MATCHED THEN UPDATE SET v = u.v, {_KEYS}"
 
 
 def partial(mor: bool) -> Iterator[Step]:
@@ -199,14 +210,13 @@ def partial(mor: bool) -> Iterator[Step]:
     if not mor:
         return
     first = [row(key, part) for key, part in enumerate("xxxyyyzz", 1)]
-    update = f"WHEN MATCHED THEN UPDATE SET v = u.v, {_KEYS}"
     yield Step("ours", _insert(*first), put(*first))
     # 4 comes too late.
     yield Step(
         "ours",
         _merge(
             "SELECT * FROM VALUES (1, 2.5D, 11L, 'x'), (2, 3.5D, 12L, 'x'), (4, 9D, 3L, 'y') AS w (id, v, ts, p)",
-            update,
+            _UPDATE,
         ),
         then(change((1,), v=2.5, ts=11), change((2,), v=3.5, ts=12)),
     )
@@ -234,17 +244,23 @@ def partial(mor: bool) -> Iterator[Step]:
             put({"id": 9, "name": "i", "v": None, "ts": 14, "s": None, "note": None, "p": "z"}),
         ),
     )
+    yield from _both_compact()
+    yield from _both_cluster()
+
+
+def _both_compact() -> Iterator[Step]:
+    """Blocks of both in one file group, before and behind the columns have ids."""
     yield Step("hudi", "UPDATE {t} SET note = 'full', ts = 15 WHERE id IN (1, 9)", change((1, 9), note="full", ts=15))
     yield Step(
         "hudi",
-        _merge("SELECT * FROM VALUES (1, 16.5D, 16L, 'x'), (5, 16.5D, 2L, 'y') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (1, 16.5D, 16L, 'x'), (5, 16.5D, 2L, 'y') AS w (id, v, ts, p)", _UPDATE),
         # Records of the log are merged with one another first: that of 5 has its later ts from a block without v.
         then(change((1,), v=16.5, ts=16), change((5,), v=16.5)),
     )
     yield Step("hudi", _COMPACT.format("scheduleAndExecute"))
     yield Step(
         "ours",
-        _merge("SELECT * FROM VALUES (1, 17.5D, 17L, 'x'), (7, 17.5D, 17L, 'z') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (1, 17.5D, 17L, 'x'), (7, 17.5D, 17L, 'z') AS w (id, v, ts, p)", _UPDATE),
         change((1, 7), v=17.5, ts=17),
     )
     # Real Hudi's compaction loses the other columns of log blocks from before the columns had ids.
@@ -260,7 +276,7 @@ def partial(mor: bool) -> Iterator[Step]:
     )
     yield Step(
         "ours",
-        _merge("SELECT * FROM VALUES (1, 19.5D, 19L, 'x'), (8, 19.5D, 19L, 'z') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (1, 19.5D, 19L, 'x'), (8, 19.5D, 19L, 'z') AS w (id, v, ts, p)", _UPDATE),
         change((1, 8), v=19.5, ts=19),
     )
     yield Step("hudi", _COMPACT.format("scheduleAndExecute"))
@@ -272,10 +288,15 @@ def partial(mor: bool) -> Iterator[Step]:
         ),
         then(change((1,), extra="theirs", ts=20), change((4,), extra="four", ts=20)),
     )
+
+
+def _both_cluster() -> Iterator[Step]:
+    """More of such blocks, and clusterings behind them."""
     yield Step(
         "hudi",
         _merge(
-            "SELECT * FROM VALUES (4, CAST(NULL AS DOUBLE), 21L, 'y'), (8, 21.5D, 21L, 'z') AS w (id, v, ts, p)", update
+            "SELECT * FROM VALUES (4, CAST(NULL AS DOUBLE), 21L, 'y'), (8, 21.5D, 21L, 'z') AS w (id, v, ts, p)",
+            _UPDATE,
         ),
         then(change((4,), v=None, ts=21), change((8,), v=21.5, ts=21)),
     )
@@ -284,19 +305,19 @@ def partial(mor: bool) -> Iterator[Step]:
     yield Step("ours", _COMPACT.format("run"))
     yield Step(
         "hudi",
-        _merge("SELECT * FROM VALUES (1, 23.5D, 23L, 'x'), (6, 23.5D, 23L, 'y') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (1, 23.5D, 23L, 'x'), (6, 23.5D, 23L, 'y') AS w (id, v, ts, p)", _UPDATE),
         change((1, 6), v=23.5, ts=23),
     )
     yield Step("ours", _COMPACT.format("run"))
     yield Step(
         "ours",
-        _merge("SELECT * FROM VALUES (3, 24.5D, 24L, 'x'), (9, 24.5D, 24L, 'z') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (3, 24.5D, 24L, 'x'), (9, 24.5D, 24L, 'z') AS w (id, v, ts, p)", _UPDATE),
         change((3, 9), v=24.5, ts=24),
     )
     yield Step("hudi", "CALL run_clustering(table => '{t}')")
     yield Step(
         "ours",
-        _merge("SELECT * FROM VALUES (3, 25.5D, 25L, 'x'), (9, 25.5D, 25L, 'z') AS w (id, v, ts, p)", update),
+        _merge("SELECT * FROM VALUES (3, 25.5D, 25L, 'x'), (9, 25.5D, 25L, 'z') AS w (id, v, ts, p)", _UPDATE),
         change((3, 9), v=25.5, ts=25),
     )
     yield Step("ours", "CALL run_clustering(table => '{t}')")
