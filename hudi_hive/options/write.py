@@ -103,6 +103,13 @@ SCHEMA_ON_READ: Final = Option[bool | None](
     "Follow columns by their ids through renames and changes of order; writes keep the ids.",
     honoured_by=(WRITE, READ, STREAM, INPUT_FORMAT),
 )
+ALTER_CHECK_DATA: Final = Option(
+    "hoodie.schema.alter.check.data",
+    boolean,
+    False,
+    "Changes of the schema read columns whose types change, and refuse values that do not fit (our own option).",
+    honoured_by=(WRITE,),
+)
 COMMIT_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
     text,
@@ -124,6 +131,7 @@ ROW_OPTIONS: Final = (
     NULL_FOR_MISSING_COLUMNS,
     RECONCILE_SCHEMA,
     SCHEMA_ON_READ,
+    ALTER_CHECK_DATA,
     COMMIT_METADATA_PREFIX,
 )
 

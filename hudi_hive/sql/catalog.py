@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
 from hudi_hive.connector import ScanSource, TableSource
-from hudi_hive.errors import InvalidOptionError, NoSuchObjectError
-from hudi_hive.metadata import MetadataListing
+from hudi_hive.errors import InvalidOptionError, NoSuchObjectError, UnsupportedTableError
+from hudi_hive.metadata import MetadataListing, MetadataTable
+from hudi_hive.metadata.reader import data_table_path, row_schema
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
+from hudi_hive.predicate import RowFilter
+from hudi_hive.read.scan import check_records_query, read_records
 from hudi_hive.storage import Credentials
 from hudi_hive.table import MetaClient
 
@@ -118,7 +123,12 @@ class PathCatalog:
         """See :class:`TableCatalog`."""
         from hudi_hive.connector import begin_insert
 
-        client = MetaClient.load(self.path(schema, name), self._storage_options, counters=self._counters)
+        path = self.path(schema, name)
+        if data_table_path(path) is not None:
+            raise UnsupportedTableError(
+                "a metadata table is only read", path=path, remedy="insert into the table that it belongs to"
+            )
+        client = MetaClient.load(path, self._storage_options, counters=self._counters)
         client = client.with_listing(MetadataListing())
         return InsertTarget(client, partial(begin_insert, client))
 
@@ -144,9 +154,35 @@ class PathCatalog:
         end: str | None = None,
     ) -> ScanSource:
         path = self.path(schema, name)
+        base = data_table_path(path)
+        if base is not None:
+            check_records_query(Query.of(query_type, as_of=as_of, begin=begin, end=end), path)
+            data = MetaClient.load(base, self._storage_options, counters=self._counters)
+            return RecordsSource(MetadataTable.open(data))
         client = MetaClient.load(path, self._storage_options, counters=self._counters, listing=MetadataListing())
         zone = client.config.timezone
         return TableSource(client, Query.of(query_type, as_of=as_of, begin=begin, end=end, timezone=zone))
+
+
+class RecordsSource:
+    """A metadata table as a table of its records.
+
+    Args:
+        records: the metadata table.
+    """
+
+    def __init__(self, records: MetadataTable) -> None:
+        self._records = records
+        self.schema = row_schema(records)
+
+    def batches(
+        self, columns: Sequence[str] | None, row_filter: RowFilter | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the records; a filter on ``key`` by equality or ``IN`` reads only what may hold those keys."""
+        names = self.schema.names if columns is None else list(columns)
+        for batch in read_records(self._records, names or self.schema.names[:1], row_filter):
+            for start in range(0, batch.num_rows, batch_size):
+                yield batch.slice(start, batch_size).select(names)
 
 
 class ConnectorCatalog:

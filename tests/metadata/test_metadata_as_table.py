@@ -8,6 +8,8 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import MetadataTableError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.metrics import IoCounters
+from hudi_hive.sql import PathCatalog, SqlEngine
 from hudi_hive.table.core import TableDefinition, create_table
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import with_long_cases
@@ -64,11 +66,47 @@ def test_filters_on_the_key_and_others(name):
         table.scan(selected_fields=["nothing"]).to_arrow()
 
 
+def test_a_filter_on_the_key_reads_only_file_groups_that_can_hold_it(tmp_path):
+    path = tmp_path / "t"
+    HudiTable.create(path, name="t", version=8, record_keys=["id"])
+    options = {f"hoodie.metadata.record.index.{name}.filegroup.count": "6" for name in ("min", "max")}
+    rows = pa.table({"id": [f"k{number}" for number in range(60)]})
+    HudiTable.open(path).upsert(rows, {"hoodie.metadata.record.index.enable": "true", **options})
+    records = f"{path}/.hoodie/metadata"
+    opened_files = {}
+    for condition in (None, "key = 'k7'"):
+        table = HudiTable.open(records, counters=(counters := IoCounters()))
+        found = table.scan(condition, ["key"]).to_arrow()
+        opened_files[condition] = {name for name in counters.opened if "/record_index/" in name}
+        assert "k7" in found["key"].to_pylist() and found.num_rows == (1 if condition else found.num_rows)
+    groups = {one: len({name.rpartition("/")[2][:18] for name in names}) for one, names in opened_files.items()}
+    assert groups == {None: 6, "key = 'k7'": 1}, opened_files
+
+
 def test_other_engines_get_the_rows():
     table = opened()
     pytest.importorskip("duckdb")
     counted = table.scan().to_duckdb("m").sql("SELECT type, count(*) FROM m GROUP BY 1 ORDER BY 1").fetchall()
     assert sum(count for _, count in counted) == AS_TABLE[NAME]["row_count"]
+
+
+def test_sql_reads_the_records():
+    pytest.importorskip("duckdb")
+    table = opened()
+    engine = SqlEngine(PathCatalog({"m": table.path}))
+
+    def rows(text):
+        return engine.query(text).read_all().to_pylist()
+
+    assert rows("SELECT count(*) AS n FROM m") == [{"n": AS_TABLE[NAME]["row_count"]}]
+    (found,) = rows("SELECT key, type FROM m WHERE key = '__all_partitions__'")
+    assert found == {"key": "__all_partitions__", "type": 1}
+    counted = rows("SELECT count(*) AS n FROM m WHERE type > 1 AND ColumnStatsMetadata.columnName IS NOT NULL")
+    assert counted == [{"n": table.scan("ColumnStatsMetadata.columnName IS NOT NULL").count()}]
+    with pytest.raises(UnsupportedTableError, match="is not possible on a metadata table"):
+        rows("SELECT * FROM m AT (TIMESTAMP => '2099-01-01')")
+    with pytest.raises(UnsupportedTableError, match="metadata table"):
+        engine.insert("INSERT INTO m SELECT 'k', 1")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
 from hudi_hive.metadata.reader.file_group import BlockRecords, FileGroup, GroupRecords
+from hudi_hive.metadata.reader.keys import group_indexes
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.opening import FILES
 from hudi_hive.metadata.reader.ranges import merge_stats
@@ -85,7 +86,7 @@ def partition_rows(
         table: the metadata table.
         partition: one of :func:`row_partitions`.
         schema: what :func:`row_schema` gave.
-        keys: only the records with these keys; only the blocks that may hold them are read.
+        keys: only the records with these keys; only the file groups and blocks that may hold them are read.
 
     Raises:
         MetadataTableError: there is no such partition.
@@ -93,15 +94,33 @@ def partition_rows(
     """
     field = _field_of(table, partition)
     # A key may be there once in each of several indexes, of a partition of the table each.
-    parts = [_group_rows(groups, field, schema, keys) for groups in table.prefixed_groups(partition).values()]
+    parts = [
+        _group_rows(_groups_of(partition, groups, keys), field, schema)
+        for groups in table.prefixed_groups(partition).values()
+    ]
     return pa.concat_tables([schema.empty_table(), *parts])
 
 
-def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema, keys: Sequence[str] | None) -> pa.Table:
-    """The records of file groups whose keys differ, all or those of some keys."""
+def _groups_of(
+    partition: str, groups: tuple[FileGroup, ...], keys: Sequence[str] | None
+) -> list[tuple[FileGroup, Sequence[str] | None]]:
+    """The file groups to read, and which keys in each; all keys with None.
+
+    Keys are spread by their hash, but for a secondary index, where it is that of the first half of the key.
+    """
+    if keys is None or len(groups) == 1 or partition.startswith(SECONDARY_PREFIX):
+        return [(group, keys) for group in groups]
+    at = group_indexes(keys, len(groups))
+    return [
+        (groups[index], [keys[row] for row in np.flatnonzero(at == index).tolist()]) for index in np.unique(at).tolist()
+    ]
+
+
+def _group_rows(groups: Sequence[tuple[FileGroup, Sequence[str] | None]], field: str, schema: pa.Schema) -> pa.Table:
+    """The records of file groups whose keys differ, in each all or those of some keys."""
 
     def read(name: str) -> list[GroupRecords]:
-        return [group.scan(name) if keys is None else group.lookup(name, keys) for group in groups]
+        return [group.scan(name) if keys is None else group.lookup(name, keys) for group, keys in groups]
 
     kinds = newest_records(read("type"), _values(pa.int32()))
     if not kinds.num_rows:

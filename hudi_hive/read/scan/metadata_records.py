@@ -57,7 +57,7 @@ def read_records(
 ) -> Iterator[pa.RecordBatch]:
     """Read the records of all partitions of a metadata table, in the order of their names.
 
-    A filter on ``key`` by equality or ``IN`` reads only the blocks that hold those keys.
+    A filter on ``key`` by equality or ``IN`` reads only the file groups and blocks that can hold those keys.
 
     Args:
         table: the metadata table.

@@ -119,7 +119,7 @@ def mutate(
         options: of a Hudi table: Hudi's write options.
         fields: the fields of :class:`~hudi_hive.spark.mutate.settings.MutationSettings` by name: ``metastore``,
             ``transaction``, ``read_under``, ``when_matched``, ``when_not_matched``, ``delete_where``,
-            ``create_partitions``, ``tasks``, ``writers`` and ``storage_options``.
+            ``create_partitions``, ``tasks``, ``writers``, ``storage_options`` and ``record_id_column``.
 
     Returns:
         What was written; of a Hudi table a ``WriteReport``.
@@ -134,7 +134,7 @@ def mutate(
         UnsupportedAcidTableError: the table cannot be mutated.
     """
     settings = MutationSettings(**fields)
-    _check_mode(operation, on, settings.read_under)
+    _check_mode(operation, on, settings)
     if isinstance(table, os.PathLike) or "/" in table:
         from hudi_hive.spark.mutate.hudi import mutate_hudi
 
@@ -161,7 +161,7 @@ def mutate(
         manifests = (
             _merged(frame, running, _merge_rules(running, name, on or (), settings), distribution)
             if operation is None
-            else _mutated(frame, running, name, operation, distribution, changes=settings.has_snapshot)
+            else _mutated(frame, running, name, operation, distribution, settings)
         )
         running.accept(*manifests)
         return _report(running, name, manifests, committed=settings.transaction is None)
@@ -191,14 +191,16 @@ def _merge_rules(transaction: Transaction, name: str, on: Sequence[str], setting
     return MergeRules(transaction.table(*table_name(name)), tuple(key.lower() for key in on), settings.clauses)
 
 
-def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: object) -> None:
+def _check_mode(operation: str | None, on: Sequence[str] | None, settings: MutationSettings) -> None:
     if (operation is None) == (on is None):
         raise InvalidOptionError(
             "a mutation takes either changes by key or records with operations",
             remedy="give on=[…], or operation='name of the column'",
         )
-    if on is not None and read_under is not None:
+    if on is not None and settings.read_under is not None:
         raise InvalidOptionError("read_under is for records with identifiers: a merge reads the rows itself")
+    if on is not None and settings.record_id_column is not None:
+        raise InvalidOptionError("record_id_column is for records with identifiers: a merge finds the rows by keys")
 
 
 @contextmanager
@@ -248,10 +250,34 @@ def _report(
 # -- records with operations ------------------------------------------------------------------------------------------
 
 
+def _identified(frame: DataFrame, table: AcidTable, operation: str, record_id_column: str | None) -> DataFrame:
+    """The rows with their identifiers under the name that the tasks look for."""
+    if record_id_column is None or record_id_column.lower() == ROW_ID.lower():
+        return frame
+    chosen = record_id_column.lower()
+    if chosen in (operation.lower(), *(column.name for column in table.columns), *table.key_names):
+        raise InvalidOptionError(
+            f"record_id_column {record_id_column!r} is a column of {table.qualified_name}, or that of operations",
+            remedy="rename the column of identifiers",
+        )
+    if chosen not in (column.lower() for column in frame.columns):
+        raise UnknownColumnError(f"the rows have no column {record_id_column!r} of identifiers")
+    if ROW_ID.lower() in (column.lower() for column in frame.columns):
+        raise SchemaError(f"the rows have a column {ROW_ID} beside {record_id_column}", remedy="leave one out")
+    names = [ROW_ID if column.lower() == chosen else column for column in frame.columns]
+    return frame.toDF(*names)
+
+
 def _mutated(
-    frame: DataFrame, transaction: Transaction, name: str, operation: str, distribution: Distribution, *, changes: bool
+    frame: DataFrame,
+    transaction: Transaction,
+    name: str,
+    operation: str,
+    distribution: Distribution,
+    settings: MutationSettings,
 ) -> list[MutationManifest]:
     table = transaction.table(*table_name(name))
+    frame = _identified(frame, table, operation, settings.record_id_column)
     chosen = [column for column in frame.columns if column.lower() == operation.lower()]
     if len(chosen) != 1:
         raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
@@ -260,7 +286,7 @@ def _mutated(
     plain = _zoneless(frame)
     rest = [plain[quoted(column)] for column in plain.columns if column != chosen[0]]
     records = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
-    step = PlaceRecords(distribution.placement(table), changes)
+    step = PlaceRecords(distribution.placement(table), settings.has_snapshot)
     return _written(map_in_arrow(records, step, from_arrow_schema(placed_schema(table))), table, distribution)
 
 

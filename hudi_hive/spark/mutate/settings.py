@@ -18,7 +18,7 @@ from hudi_hive.spark.mutate.acid_read import Metastore
 from hudi_hive.spark.mutate.tasks import Placement
 from hudi_hive.spark.write import default_tasks
 
-_ACID_ONLY = ("metastore", "transaction", "read_under", "tasks", "writers")
+_ACID_ONLY = ("metastore", "transaction", "read_under", "tasks", "writers", "record_id_column")
 
 
 class MutationFields(TypedDict, total=False):
@@ -34,6 +34,7 @@ class MutationFields(TypedDict, total=False):
     tasks: int | None
     writers: int | None
     storage_options: Mapping[str, Any] | None
+    record_id_column: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class MutationSettings:
         writers: number of files, at most 4095, that share the inserts into a partition of a table without buckets;
             an input partition's rows go to one of them. By default as many as tasks.
         storage_options: of the warehouse's file system, where tasks run too.
+        record_id_column: of records with operations: the column of their identifiers, ``ROW__ID`` by default.
     """
 
     metastore: Metastore | None = None
@@ -64,6 +66,7 @@ class MutationSettings:
     tasks: int | None = None
     writers: int | None = None
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
+    record_id_column: str | None = None
 
     @property
     def clauses(self) -> MergeClauses:

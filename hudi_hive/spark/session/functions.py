@@ -22,9 +22,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.options import parse_boolean
+from hudi_hive.options import parse_boolean, read
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge import Function1, JavaValue, RowBuilder, scala_items
+from hudi_hive.spark.bridge import Function1, JavaValue, RowBuilder, scala_items, session_settings
 from hudi_hive.spark.catalog import require_table
 from hudi_hive.spark.scan import Declared, Environment, location_of, metadata_plan, relation_plan
 from hudi_hive.table import MetaClient
@@ -94,7 +94,11 @@ def _changes(call: _Call) -> JavaValue:
         raise _misused(TABLE_CHANGES)
     end = arguments[1] if len(arguments) == 2 else None
     kind = "cdc" if mode == "cdc" else "incremental"
-    return call.plan(Query.of(kind, begin=arguments[0], end=end))
+    # A function has no options of its own: the session's setting says whose columns the range shows.
+    name = read.END_INSTANT_SCHEMA.name
+    chosen = session_settings(call.session).get(name)
+    options = {} if chosen is None else {name: chosen}
+    return call.plan(Query.of(kind, begin=arguments[0], end=end, options=options))
 
 
 def _query(call: _Call) -> JavaValue:

@@ -172,14 +172,15 @@ def alter(
     """Change a schema as :func:`alter_schema`, and report the changes; a dry run checks and writes nothing.
 
     ``check`` may refuse them, too: it gets the columns as they are and as they shall be, before anything is written.
-    With ``check_values`` the columns whose types change are read, and values that do not fit are refused.
+    With ``check_values``, or ``hoodie.schema.alter.check.data`` among the options, the columns whose types change are
+    read, and values that do not fit are refused.
     """
     client = client.reload()
     begun = changed(client, update)
     config = write_config(client, options)
     if check is not None:
         check(begun.before, begun.schema)
-    if check_values:
+    if check_values or config.rows.alter_check_data:
         check_data(client, begun.before, begun.schema)
     if dry_run:
         return AlterReport(None, begun.before, begun.schema)

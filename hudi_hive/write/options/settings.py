@@ -45,6 +45,7 @@ class RowSettings:
     null_for_missing_columns: bool = write.NULL_FOR_MISSING_COLUMNS.field()
     reconcile_schema: bool = write.RECONCILE_SCHEMA.field()
     schema_on_read: bool | None = write.SCHEMA_ON_READ.field()
+    alter_check_data: bool = write.ALTER_CHECK_DATA.field()
     commit_metadata_prefix: str = write.COMMIT_METADATA_PREFIX.field()
 
     @property

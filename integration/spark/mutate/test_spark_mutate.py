@@ -118,7 +118,13 @@ def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int
         report = hudi_spark.mutate(changes, f"default.{name}", transaction=open_one, operation="op")
         assert (report.committed, report.updated, report.deleted) == (False, 10, 10)
         assert see(judge, name) == SEEN
-    wanted = {n: ("changed", row[1]) if n < 20 else row for n, row in SEEN.items() if n >= 20 or n % 2 == 0}
+    reader = AcidReader.open(judge.client, "default", name)
+    rows = hudi_spark.read_acid(spark, reader, row_filter="id = 59").withColumnRenamed("ROW__ID", "rid")
+    gone = rows.withColumn("op", sql.lit("delete"))
+    report = run(judge, gone, name, operation="op", read_under=reader, record_id_column="RID")
+    assert (report.committed, report.deleted) == (True, 1)
+    left = {n: row for n, row in SEEN.items() if n != 59}
+    wanted = {n: ("changed", row[1]) if n < 20 else row for n, row in left.items() if n >= 20 or n % 2 == 0}
     assert see(judge, name) == wanted
     assert not staged(judge, name)
     table, uri = f"default.{name}", judge.server.uri
@@ -215,6 +221,10 @@ def test_what_is_refused(spark: SparkSession, judge: Judge) -> None:
         (InvalidOptionError, "either", fresh, {"on": ["id"], "operation": "op"}),
         (InvalidOptionError, "0 tasks", fresh, {"operation": "op", "tasks": 0}),
         (UnknownColumnError, "'kind' of operations", fresh, {"operation": "kind"}),
+        (UnknownColumnError, "'rid' of identifiers", update, {**under, "record_id_column": "rid"}),
+        (InvalidOptionError, "is a column of", update, {**under, "record_id_column": "msg"}),
+        (SchemaError, "beside rid", update.withColumn("rid", sql.lit(1)), {**under, "record_id_column": "rid"}),
+        (InvalidOptionError, "finds the rows by keys", fresh, {"on": ["id"], "record_id_column": "rid"}),
         (SchemaError, "only in case", cased, {"operation": "op"}),
         (SchemaError, "only in case", cased.drop("op"), {"on": ["id"]}),
         (RecordIdentifierError, "unknown snapshot", update, {"operation": "op"}),

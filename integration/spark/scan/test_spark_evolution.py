@@ -9,6 +9,7 @@ import pytest
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import (
     assert_same_rows,
@@ -125,6 +126,34 @@ def test_statements_over_files_of_several_versions(spark, name):
     for statement in STATEMENTS:
         found, expected = (spark.sql(re.sub(r"\bt\b", view, statement)).collect() for view in ("evolved", "plain"))
         assert found and found == expected, statement
+
+
+@pytest.mark.parametrize("mode", ["latest_state", "cdc"])
+def test_ranges_of_the_function_show_the_columns_of_their_end(spark, tmp_path, mode):
+    """Where the session says so, as a scan does by the option."""
+    option = "hoodie.datasource.read.schema.use.end.instanttime"
+    name = "v9_cow_schema_evo" if mode == "latest_state" else "v9_cow_cdc"
+    table = HudiTable.open(unzip_fixture(name, tmp_path))
+    if mode == "cdc":
+        config = table.client.config
+        fixed = {*config.record_keys, *config.partition_fields, *config.ordering_fields, *META_FIELDS}
+        column = next(name for name in table.schema().names if name not in fixed)
+        table.update_schema().rename(column, "renamed").commit()
+        table = table.refresh()
+    first = table.refresh().timeline.write_instants()[0]
+    call = f"hudi_table_changes('{table.path}', '{mode}', 'earliest', '{first.completed}')"
+    kind = "cdc" if mode == "cdc" else "incremental"
+    seen = []
+    for text in ("true", "false"):
+        spark.conf.set(option, text)
+        try:
+            rows = spark.sql(f"SELECT * FROM {call}").toArrow()
+        finally:
+            spark.conf.unset(option)
+        scan = table.refresh().scan(query_type=kind, begin="earliest", end=first.completed, options={option: text})
+        same(rows, scan.to_arrow())
+        seen.append(rows)
+    assert not seen[0].equals(seen[1])
 
 
 def test_a_stream_shows_the_columns_of_now(spark, tmp_path):

@@ -219,3 +219,22 @@ def test_a_type_that_the_catalog_cannot_take_is_refused_before_it_is_written(spa
     # By path no catalog is in the way, and the file's own type is the new one.
     spark.sql(f"ALTER TABLE hudi.`{path}` ALTER COLUMN d TYPE DATE")
     assert hudi_spark.load(spark, path).select("d").collect()[0].d == datetime.date(2024, 1, 2)
+
+
+def test_values_that_a_new_type_cannot_take_are_found_where_the_session_says_so(spark, tmp_path):
+    path = tmp_path / "checked"
+    table = HudiTable.create(path, name="checked", version=8, record_keys=["id"])
+    table.upsert(pa.table({"id": [1, 2], "s": ["2024-01-05", "soon"]}), {"hoodie.metadata.enable": "false"})
+    before = table.refresh().timeline.instants
+    change = f"ALTER TABLE hudi.`{path}` ALTER COLUMN s TYPE DATE"
+    spark.conf.set("hoodie.schema.alter.check.data", "true")
+    try:
+        with pytest.raises(SchemaError, match=r"s.*'soon' in"):
+            spark.sql(change)
+        assert table.refresh().timeline.instants == before
+        table.refresh().upsert(pa.table({"id": [2], "s": ["2024-01-06"]}), {"hoodie.metadata.enable": "false"})
+        spark.sql(change)
+    finally:
+        spark.conf.unset("hoodie.schema.alter.check.data")
+    days = [datetime.date(2024, 1, 5), datetime.date(2024, 1, 6)]
+    assert sorted(row.s for row in spark.sql(f"SELECT s FROM hudi.`{path}`").collect()) == days

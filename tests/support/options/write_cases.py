@@ -181,6 +181,13 @@ def evolved(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
+def retyped(path: Path, options: Mapping[str, str]) -> Any:
+    """A change of a column's type that a value of it does not allow."""
+    make_with_rows(path)
+    HudiTable.open(path).update_schema(options).change_type("name", "date").commit()
+    return [str(item.type) for item in HudiTable.open(path).schema()]
+
+
 def searched(path: Path, options: Mapping[str, str]) -> Any:
     """How often files are opened by an upsert of a few keys into files of disjoint ranges."""
     make(path)
@@ -301,6 +308,7 @@ ROW_CASES = (
     _case(write.NULL_FOR_MISSING_COLUMNS, "false", without_a_column),
     _case(write.RECONCILE_SCHEMA, "true", without_a_column, NULL_FOR_MISSING_COLUMNS="false"),
     _case(write.SCHEMA_ON_READ, "false", evolved),
+    _case(write.ALTER_CHECK_DATA, "true", retyped),
     Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {**LEAN, "note.a": "b"}),
     Case(sync.ENABLE, Face.WRITE, sync_follows, "true"),
     Case(sync.META_SYNC_ENABLE, Face.WRITE, sync_follows, "true"),

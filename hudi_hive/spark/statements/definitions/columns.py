@@ -27,7 +27,7 @@ from hudi_hive.names import (
     HOODIE_WRITE_LOCK_PREFIX,
 )
 from hudi_hive.options import parse_java_boolean
-from hudi_hive.options.write import SCHEMA_ON_READ
+from hudi_hive.options.write import ALTER_CHECK_DATA, SCHEMA_ON_READ
 from hudi_hive.schema import InternalSchema, SchemaUpdate
 from hudi_hive.spark.bridge import (
     JavaValue,
@@ -50,7 +50,12 @@ from hudi_hive.write.alter import alter, alter_schema, schema_update
 from hudi_hive.write.coordination import reported, table_lock
 from hudi_hive.write.options import WriteConfig
 
-_OPTIONS: Final = (HOODIE_WRITE_CONCURRENCY_PREFIX, HOODIE_WRITE_LOCK_PREFIX, HOODIE_METADATA_PREFIX)
+_OPTIONS: Final = (
+    HOODIE_WRITE_CONCURRENCY_PREFIX,
+    HOODIE_WRITE_LOCK_PREFIX,
+    HOODIE_METADATA_PREFIX,
+    ALTER_CHECK_DATA.name,
+)
 _SYNC_OPTIONS: Final = (HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_DATASOURCE_META_SYNC_PREFIX, HOODIE_META_SYNC_PREFIX)
 
 
