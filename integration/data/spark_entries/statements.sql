@@ -72,3 +72,8 @@ INSERT OVERWRITE ow VALUES (3, 'c');;
 CREATE TABLE del (id INT, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey = 'id');;
 INSERT INTO del VALUES (1, 'a'), (2, 'b');;
 DELETE FROM del WHERE p = 'b';;
+SET hoodie.datasource.hive_sync.enable=false;;
+CREATE TABLE called (id INT, name STRING, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey = 'id', type = 'mor');;
+INSERT INTO called VALUES (1, 'a', 'x');;
+CALL hive_sync(table => 'called', mode => 'hms', partition_fields => 'p', partition_extractor_class => 'org.apache.hudi.hive.MultiPartKeysValueExtractor');;
+RESET hoodie.datasource.hive_sync.enable;;

@@ -11,13 +11,13 @@ from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
-OFTEN = frozenset({"cow_np", "mor_pt", "mor_ctas", "ext_np", "over_np", "commented"})
+OFTEN = frozenset({"cow_np", "mor_pt", "mor_ctas", "ext_np", "over_np", "commented", "called"})
 TABLES = frozenset(re.sub("_r[ot]$", "", name) for name in recorded())
 
 
 def table_of(text: str) -> str:
     """The table that a statement is about, in lower case."""
-    return re.search(r"\b(?:TABLE|INTO|OVERWRITE|FROM|UPDATE)\s+(\w+)", text)[1].lower()
+    return re.search(r"\b(?:TABLE|INTO|OVERWRITE|FROM|UPDATE|table =>)\s+'?(\w+)", text)[1].lower()
 
 
 @pytest.fixture
