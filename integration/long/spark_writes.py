@@ -130,10 +130,14 @@ def _continued(spark: Any, path: str) -> Answer:
             keyed = bool(texts.get("hoodie.table.recordkey.fields"))
             options = {"hoodie.table.name": texts["hoodie.table.name"]}
             options["hoodie.datasource.write.operation"] = "upsert" if keyed else "insert"
+            if not any(texts.get(f"hoodie.table.{name}") for name in ("precombine.field", "ordering.fields")):
+                options["hoodie.combine.before.upsert"] = "false"  # by a column ts, in releases before 1.0
             row.write.format("hudi").options(**options).mode("append").save(path)
         return {"before": before, "after": _rows(spark, path)}
     except Exception as error:
-        return {"fails": str(error).strip()[:600]}
+        lines = str(error).strip().splitlines()
+        causes = [line for line in lines if line.startswith("Caused by: ")]
+        return {"fails": " ".join([*lines[:2], *causes[-1:]])[:600]}
 
 
 def _rows(spark: Any, path: str) -> list[str]:
