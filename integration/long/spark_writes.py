@@ -102,7 +102,7 @@ def real_hudi(work: dict[str, Any]) -> None:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     }
     folder = Path(work["folder"])
-    spark = session(folder / "real", settings)
+    spark = session(folder / ("real" if work["do"] == "run" else "continued"), settings)
     if work["do"] == "run":
         script = groups()
         for name in work["groups"]:
