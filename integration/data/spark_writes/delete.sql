@@ -43,3 +43,14 @@ INSERT INTO shelves VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 2);;
 DELETE FROM shelves WHERE s = 1;;
 SELECT id, v, s FROM shelves;;
 SHOW PARTITIONS shelves;;
+
+-- group: delete by lists, nulls and several partitions (cow)
+CREATE TABLE mails (id STRING, subject STRING, size DECIMAL(6, 2), arrived DATE, box STRING, flag BOOLEAN) USING hudi PARTITIONED BY (box, flag) TBLPROPERTIES (type = 'cow', primaryKey = 'id');;
+INSERT INTO mails VALUES ('m1', 'hello', 1.5, DATE'2022-01-01', 'in', true), ('m2', NULL, 2.5, DATE'2022-01-02', 'in', false), ('m3', 'offer', NULL, DATE'2022-01-03', 'junk', false), ('m4', 'bye', 10, NULL, 'out', true), ('m5', 'late', 11, DATE'2022-03-01', 'out', false);;
+DELETE FROM mails WHERE subject NOT IN ('hello', 'bye', 'late');;
+SELECT id, subject, size, arrived, box, flag FROM mails;;
+DELETE FROM mails WHERE subject <=> NULL OR size BETWEEN 10.5 AND 12;;
+SELECT id, subject, size, arrived, box, flag FROM mails;;
+DELETE FROM mails WHERE flag AND box = 'in';;
+DELETE FROM mails WHERE year(arrived) = 2030;;
+SELECT id, subject, size, arrived, box, flag FROM mails;;

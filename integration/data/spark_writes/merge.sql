@@ -241,3 +241,22 @@ MERGE INTO sa t USING (SELECT 1000 AS id, 'nbs' AS name, 1D AS v, 1 AS p) s ON t
 SELECT id, name, v, p FROM sa;;
 DELETE FROM sa WHERE p = 2 OR name LIKE 'e%';;
 SELECT id, name, v, p FROM sa;;
+
+-- group: keys of several columns, and partitions by dates (cow)
+CREATE TABLE fares (line STRING, stop INT, cents INT, seen BIGINT, day DATE) USING hudi PARTITIONED BY (day) TBLPROPERTIES (type = 'cow', primaryKey = 'line,stop', preCombineField = 'seen');;
+INSERT INTO fares VALUES ('red', 1, 120, 5, DATE'2023-02-01'), ('red', 2, 150, 5, DATE'2023-02-01'), ('blue', 1, 90, 5, DATE'2023-02-02');;
+WITH prices AS (SELECT 'red' AS l, 2 AS s, 175 AS c, 6L AS w, DATE'2023-02-01' AS d UNION ALL SELECT 'green', 4, 60, 6L, DATE'2023-02-03') MERGE INTO fares f USING prices p ON p.l = f.line AND p.s = f.stop AND p.d = f.day WHEN MATCHED THEN UPDATE SET cents = p.c, seen = p.w WHEN NOT MATCHED THEN INSERT (line, stop, cents, seen, day) VALUES (p.l, p.s, p.c, p.w, p.d);;
+MERGE INTO fares f USING (SELECT 'red' AS l, 2 AS s, 175 AS c, 6L AS w, DATE'2023-02-01' AS d UNION ALL SELECT 'green', 4, 60, 6L, DATE'2023-02-03') p ON p.l = f.line AND p.s = f.stop AND p.d = f.day WHEN MATCHED THEN UPDATE SET cents = p.c, seen = p.w WHEN NOT MATCHED THEN INSERT (line, stop, cents, seen, day) VALUES (p.l, p.s, p.c, p.w, p.d);;
+SELECT line, stop, cents, seen, day FROM fares;;
+MERGE INTO fares f USING (SELECT 'blue' AS line, 1 AS stop, 99L AS seen) p ON f.line = p.line AND f.stop = p.stop WHEN MATCHED AND f.cents > 50 THEN DELETE;;
+SELECT line, stop, cents, seen, day FROM fares;;
+
+-- group: the table merged with itself (mor)
+CREATE TABLE tally (id INT, hits INT, label STRING, ts BIGINT) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');;
+INSERT INTO tally VALUES (1, 10, 'a', 1), (2, 20, 'b', 1), (3, 30, NULL, 1);;
+MERGE INTO tally t USING (SELECT id, hits, label, ts + 1 AS ts FROM tally WHERE hits >= 20) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET hits = s.hits + t.hits, label = coalesce(t.label, 'none'), ts = s.ts;;
+SELECT id, hits, label, ts FROM tally;;
+MERGE INTO tally t USING (SELECT id + 10 AS id, hits, label, ts FROM tally) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND s.hits > 10 THEN INSERT *;;
+SELECT id, hits, label, ts FROM tally;;
+MERGE INTO tally t USING (SELECT * FROM tally WHERE false) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;;
+SELECT id, hits, label, ts FROM tally;;

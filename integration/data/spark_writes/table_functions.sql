@@ -28,3 +28,15 @@ UPDATE layered SET v = 'bb' WHERE id = 2;;
 SELECT id, v FROM hudi_query('layered', 'snapshot');;
 SELECT id, v FROM hudi_query('layered', 'read_optimized');;
 SELECT id, v FROM hudi_table_changes('layered', 'latest_state', 'earliest');;
+
+-- group: changes after deletes and by path (mor)
+CREATE TABLE pulse (id INT, v STRING, ts BIGINT, p STRING) USING hudi PARTITIONED BY (p) LOCATION '${folder}/pulse' TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');;
+INSERT INTO pulse VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 1, 'y');;
+DELETE FROM pulse WHERE id = 3;;
+UPDATE pulse SET v = 'A', ts = 2 WHERE id = 1;;
+SELECT id, v, p FROM hudi_table_changes('${folder}/pulse', 'latest_state', 'earliest');;
+SELECT id, v, p FROM hudi_table_changes('pulse', 'latest_state', '${completed:pulse:1}', '${completed:pulse:3}') WHERE p = 'x';;
+SELECT c.id, t.v FROM hudi_table_changes('pulse', 'latest_state', '${completed:pulse:2}') c JOIN pulse t ON c.id = t.id;;
+SELECT id, v, p FROM hudi_query('${folder}/pulse', 'read_optimized');;
+SELECT id FROM hudi_query('pulse', 'sideways');;
+SELECT count(*) FROM hudi_query_timeline('${folder}/pulse', 'true') WHERE state = 'COMPLETED';;

@@ -26,3 +26,16 @@ SELECT id, v, p FROM old_parts TIMESTAMP AS OF '${completed:old_parts:2}';;
 SELECT id, v, p FROM old_parts;;
 CREATE TABLE rescued USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id') AS SELECT id, v, p FROM old_parts TIMESTAMP AS OF '${completed:old_parts:1}';;
 SELECT id, v, p FROM rescued;;
+
+-- group: moments around added columns (mor)
+CREATE TABLE grown (id INT, v STRING, ts BIGINT) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');;
+INSERT INTO grown VALUES (1, 'a', 1), (2, 'b', 1);;
+ALTER TABLE grown ADD COLUMNS (extra INT);;
+INSERT INTO grown VALUES (3, 'c', 1, 33);;
+DELETE FROM grown WHERE id = 1;;
+SELECT count(*) FROM grown TIMESTAMP AS OF '${completed:grown:1}';;
+SELECT id, v FROM grown TIMESTAMP AS OF '${completed:grown:1}';;
+SELECT id, v FROM (SELECT * FROM grown TIMESTAMP AS OF '2999-12-31') WHERE id <> 2;;
+WITH earlier AS (SELECT id, v FROM grown TIMESTAMP AS OF '${completed:grown:1}') SELECT e.id FROM earlier e LEFT ANTI JOIN grown g ON e.id = g.id;;
+SELECT id, v FROM grown TIMESTAMP AS OF '2999-12-31 10:11:12.123';;
+SELECT id FROM nosuch_table TIMESTAMP AS OF '2999-12-31';;

@@ -46,3 +46,12 @@ UPDATE hudi.`${folder}/at_path` SET v = 'changed' WHERE p = 'y';;
 SELECT id, v, p FROM at_path;;
 DELETE FROM hudi.`${folder}/at_path` WHERE id = 1;;
 SELECT id, v, p FROM hudi.`${folder}/at_path`;;
+
+-- group: columns exchanged and maps (mor)
+CREATE TABLE pairs (k STRING, a INT, b INT, props MAP<STRING, INT>, ts BIGINT, zone STRING, hour INT) USING hudi PARTITIONED BY (zone, hour) TBLPROPERTIES (type = 'mor', primaryKey = 'k', preCombineField = 'ts');;
+INSERT INTO pairs VALUES ('p', 1, 2, map('x', 1), 1, 'north', 3), ('q', 3, NULL, NULL, 1, 'south', 4), ('r', 5, 6, map(), 1, 'north', 4);;
+UPDATE pairs SET a = b, b = a, ts = ts + 1 WHERE zone = 'north';;
+SELECT k, a, b, props, ts, zone, hour FROM pairs;;
+UPDATE pairs SET props = map('y', a), ts = ts + 1 WHERE hour = 4 AND NOT (k = 'q' AND b <=> 1);;
+UPDATE pairs SET a = NULL, ts = ts + 1 WHERE k = concat('', 'p') OR hour > 100;;
+SELECT k, a, b, props, ts, zone, hour FROM pairs;;
