@@ -35,3 +35,15 @@ INSERT INTO by_bucket VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd');;
 UPDATE by_bucket SET v = upper(v) WHERE id > 2;;
 DELETE FROM by_bucket WHERE id = 1;;
 SELECT id, v FROM by_bucket;;
+
+-- group: keys in two partitions under a global index (cow)
+CREATE TABLE doubled (id INT, v STRING, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (type = 'cow', primaryKey = 'id', hoodie.metadata.record.index.enable = 'true', hoodie.index.type = 'RECORD_INDEX');;
+INSERT INTO doubled VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'x');;
+INSERT INTO doubled VALUES (1, 'again', 'y'), (3, 'again', 'y');;
+DELETE FROM doubled WHERE p = 'x' AND v = 'a';;
+SELECT id, v, p FROM doubled;;
+DELETE FROM doubled WHERE id = 3;;
+SELECT id, v, p FROM doubled;;
+DELETE FROM doubled WHERE id = 99;;
+INSERT INTO doubled VALUES (3, 'back', 'z');;
+SELECT id, v, p FROM doubled;;

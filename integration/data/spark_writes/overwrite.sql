@@ -41,3 +41,14 @@ CREATE TABLE loose (a INT, b STRING) USING hudi TBLPROPERTIES (type = 'mor');;
 INSERT INTO loose VALUES (1, 'x'), (1, 'x');;
 INSERT OVERWRITE loose SELECT a, upper(b) FROM loose;;
 SELECT a, b FROM loose;;
+
+-- group: overwrite of partitions that are not there (cow)
+CREATE TABLE slots (id INT, v STRING, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (type = 'cow', primaryKey = 'id');;
+INSERT INTO slots VALUES (1, 'a', 'x'), (2, 'b', 'y');;
+INSERT OVERWRITE slots SELECT 3, 'c', 'x';;
+INSERT OVERWRITE slots PARTITION (p = 'y') IF NOT EXISTS SELECT 4, 'd';;
+SELECT id, v, p FROM slots;;
+INSERT OVERWRITE slots PARTITION (p = 'z') IF NOT EXISTS SELECT 5, 'e';;
+SELECT id, v, p FROM slots;;
+INSERT OVERWRITE slots (id, p, v) VALUES (6, 'q', 'f');;
+SELECT id, v, p FROM slots;;

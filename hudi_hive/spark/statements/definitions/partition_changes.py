@@ -19,8 +19,7 @@ from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_item
 from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.spark.statements.definitions.partition_clause import Values, clause_values, path_of_values
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
-from hudi_hive.spark.statements.definitions.shown_partitions import existing_partitions
-from hudi_hive.spark.statements.writes import WriteTarget, command
+from hudi_hive.spark.statements.writes import WriteTarget, command, existing_partitions
 from hudi_hive.table.keys import DEFAULT_PARTITION, PARTITION_METAFILES, partition_values
 from hudi_hive.write.files import ensure_partition
 
@@ -119,7 +118,8 @@ def _listed_partitions(target: WriteTarget) -> list[str]:
     """Paths of the partitions that the table has now."""
     stored, query = store_options(target.hook.session, target.location), Query.of("snapshot")
     names = tuple(target.client.config.partition_fields)
-    return existing_partitions(TableSnapshot(target.location, query, stored, names, lambda: spread_listing(query)))
+    snapshot = TableSnapshot(target.location, query, stored, names, lambda: spread_listing(query))
+    return existing_partitions(snapshot.client)
 
 
 def _entries(target: WriteTarget, entry: SessionEntry, paths: Sequence[str]) -> dict[str, dict[str, str]]:

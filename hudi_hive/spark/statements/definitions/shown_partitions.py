@@ -20,9 +20,8 @@ from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.spark.statements.definitions.answers import answer
 from hudi_hive.spark.statements.definitions.partition_clause import clause_values
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
-from hudi_hive.spark.statements.writes import WriteTarget
+from hudi_hive.spark.statements.writes import WriteTarget, existing_partitions
 from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
-from hudi_hive.timeline.instants import REPLACE_COMMIT
 
 
 def show_partitions(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -54,28 +53,11 @@ def _shown(target: WriteTarget, names: tuple[str, ...], specification: Mapping[s
     query = Query.of("snapshot")
     stored = store_options(target.hook.session, target.location)
     snapshot = TableSnapshot(target.location, query, stored, names, lambda: spread_listing(query))
-    paths = existing_partitions(snapshot)
+    paths = existing_partitions(snapshot.client)
     values = snapshot.partition_texts(paths)
     if not SessionEntry(target.hook, target.entry).made_by_statement:
         return partition_names(values, names, specification)
     return sorted(pa.array(paths, pa.string()).filter(_matches(values, specification)).to_pylist())
-
-
-def existing_partitions(snapshot: TableSnapshot) -> list[str]:
-    """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while.
-
-    They are listed anew: a partition without rows is made by no commit.
-    """
-    client = snapshot.client.reload()
-    paths, timeline = client.partition_paths(), client.timeline
-    commits = [timeline.commit_metadata(one) for one in timeline.completed({REPLACE_COMMIT})]
-    replaced = {path for commit in commits for path in commit.replaced_keys}
-    touched = [path for path in paths if path in replaced]
-    if not touched:
-        return paths
-    slices = client.file_system_view(touched).latest_file_slices()
-    gone = set(touched) - set(pc.unique(slices.column("partition")).to_pylist())
-    return [path for path in paths if path not in gone]
 
 
 def partition_names(values: pa.Table, names: tuple[str, ...], specification: Mapping[str, str]) -> list[str]:

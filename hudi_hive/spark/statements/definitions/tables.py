@@ -107,6 +107,7 @@ def _rename(target: WriteTarget, entry: SessionEntry, parts: list[str]) -> None:
     jvm, session = target.hook.environment.jvm, target.hook.session
     commands = jvm.package("execution.command")
     database = parts[0] if len(parts) == 2 else entry.database
+    settings = target.settings  # which are read from the table, while it is in its old folder
     if entry.metastore_uris:
         _refuse_taken(entry, parts[-1], database)
         location = location_of(entry.rename_in_metastore(database, parts[-1]))
@@ -121,7 +122,7 @@ def _rename(target: WriteTarget, entry: SessionEntry, parts: list[str]) -> None:
             commands.AlterTableSerDePropertiesCommand(new, jvm.none(), changed, jvm.none()).run(session)
     stored = store_options(session, location)
     storage = Storage(location, stored)
-    with table_lock(target.settings, storage, metastore=MetastoreLock.connect):
+    with table_lock(settings, storage, metastore=MetastoreLock.connect):
         update_properties(storage, {HOODIE_TABLE_NAME: parts[-1]})
 
 

@@ -24,7 +24,7 @@ from hudi_hive.spark.statements.writes.statistics import (
     set_statistics,
     total_size,
 )
-from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options
+from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options, existing_partitions
 
 __all__ = [
     "COLUMNS",
@@ -42,6 +42,7 @@ __all__ = [
     "create_like_plan",
     "create_plan",
     "delete_plan",
+    "existing_partitions",
     "insert_plan",
     "left_table",
     "merge_plan",

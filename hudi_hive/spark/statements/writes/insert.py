@@ -29,7 +29,7 @@ from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session
 from hudi_hive.spark.statements.writes.assignments import is_default
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
-from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.statements.writes.target import WriteTarget, existing_partitions
 from hudi_hive.table.keys import KeyGenerator
 
 _DATA_COLUMNS: Final = f"(?!(?:{'|'.join(META_FIELDS)})$).*"
@@ -57,7 +57,7 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
         replaces = None
         if overwrites and operation is Operation.INSERT_OVERWRITE and spec and (only_new or _is_static(target)):
             replaces = _replaced(target, static)
-        if only_new and replaces is not None and any(map(replaces, target.client.partition_paths())):
+        if only_new and replaces is not None and any(map(replaces, existing_partitions(target.client))):
             return
         target.write(rows, operation, options=options, replaces=replaces)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
@@ -35,6 +36,7 @@ from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import MergeSpec
+from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.coordination import SYNC, followed
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.options import WriteConfig
@@ -304,6 +306,23 @@ class WriteTarget:
         followed(report, self.location, SYNC, sync)
 
 
+def existing_partitions(client: MetaClient) -> list[str]:
+    """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while.
+
+    They are listed anew: a partition without rows is made by no commit.
+    """
+    client = client.reload()
+    paths, timeline = client.partition_paths(), client.timeline
+    commits = [timeline.commit_metadata(one) for one in timeline.completed({REPLACE_COMMIT})]
+    replaced = {path for commit in commits for path in commit.replaced_keys}
+    touched = [path for path in paths if path in replaced]
+    if not touched:
+        return paths
+    slices = client.file_system_view(touched).latest_file_slices()
+    gone = set(touched) - set(pc.unique(slices.column("partition")).to_pylist())
+    return [path for path in paths if path not in gone]
+
+
 def _in_struct(kind: DataType, parts: Sequence[str]) -> tuple[str, ...] | None:
     """Names of a field and of those that it is in, as the type writes them; None if there is none."""
     if not parts:
@@ -317,4 +336,4 @@ def _in_struct(kind: DataType, parts: Sequence[str]) -> tuple[str, ...] | None:
     return None
 
 
-__all__ = ["WriteTarget", "checked_options", "write_options", "write_settings"]
+__all__ = ["WriteTarget", "checked_options", "existing_partitions", "write_options", "write_settings"]
