@@ -10,9 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame
 
 from hudi_hive.errors import MetastoreTextError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
@@ -25,6 +27,9 @@ from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import S3Server
 from integration.support.stores.zookeeper import ZookeeperServer
 from tests.support.fixture_tables import unzip_fixture
+
+if not hasattr(DataFrame, "toArrow"):  # PySpark 3.5
+    DataFrame.toArrow = lambda frame: SPARK.to_arrow(frame)  # type: ignore[method-assign,assignment]
 
 DATABASE = "hudi_it"
 DATABASE_NAME = os.environ.get("HUDI_HIVE_TEST_DATABASE", "")

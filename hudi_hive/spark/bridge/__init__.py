@@ -19,10 +19,9 @@ from hudi_hive.spark.bridge.jvm import (
     java_source,
     option,
     relations,
-    scala_items,
 )
 from hudi_hive.spark.bridge.metastores import metastore_settings
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
+from hudi_hive.spark.bridge.py4j_errors import to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.sessions import python_session, session_settings
@@ -35,6 +34,7 @@ from hudi_hive.spark.bridge.store_options import (
 )
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.bridge.worker import freeze_imports
+from hudi_hive.spark.versions import JavaValue, scala_items
 
 __all__ = [
     "DIRECTORY_SCHEMA",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from importlib.resources import files as resources
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,7 +19,8 @@ from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, bridge_errors, to_java
+from hudi_hive.spark.bridge.py4j_errors import bridge_errors, to_java
+from hudi_hive.spark.versions import SPARK, SUPPORTED, JavaValue, scala_items
 
 _compiling = threading.Lock()
 _compiled: WeakKeyDictionary[JavaGateway, dict[str, JavaValue]] = WeakKeyDictionary()
@@ -83,7 +84,7 @@ class Jvm:
         try:
             return self.memoize(("class", name), lambda: self._class(name))
         except Py4JError as error:
-            raise SparkError(f"this version of Spark has no class {name}", remedy="use PySpark 4.0 to 4.3") from error
+            raise SparkError(f"this version of Spark has no class {name}", remedy=f"use {SUPPORTED}") from error
 
     def _class(self, name: str) -> JavaValue:
         lang = self.view.java.lang
@@ -125,13 +126,41 @@ class Jvm:
         """
         try:
             compiler = self.view.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(parent or self.view.java.lang.Thread.currentThread().getContextClassLoader())
-            compiler.cook(source)
+            compiler.setParentClassLoader(parent or self._java_support())
+            compiler.cook(SPARK.java_text(source))
         except (Py4JError, TypeError) as error:
             raise SparkError(
-                f"{name} cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
+                f"{name} cannot be compiled for this version of Spark: {error}", remedy=f"use {SUPPORTED}"
             ) from error
         return compiler
+
+    def _java_support(self) -> JavaValue:
+        """Class loader of what our Java source uses: Spark, and what stands in for parts that it lacks."""
+        if self._support is not None:
+            return self._support.getClassLoader()
+        return self.view.java.lang.Thread.currentThread().getContextClassLoader()
+
+    def support_codes(self) -> list[JavaValue]:
+        """Maps of names to byte codes of the classes that stand in for parts that this version of Spark lacks."""
+        compiler = self._support
+        return [] if compiler is None else [compiler.getBytecodes()]
+
+    @property
+    def _support(self) -> JavaValue | None:
+        name = SPARK.java_support
+        if name is None:
+            return None
+        loader = self.view.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.memoize("java support", lambda: self.cooked(name, java_source(name), loader))
+
+    @property
+    def classic(self) -> JavaValue:
+        """The package of sessions and datasets."""
+        return self.package(SPARK.classic)
+
+    def as_seq(self, array: JavaValue) -> JavaValue:
+        """A Java array as a Scala sequence."""
+        return SPARK.as_seq(self, array)
 
     def package(self, name: str) -> JavaValue:
         """A package below ``org.apache.spark.sql``, whose classes are its attributes."""
@@ -139,7 +168,7 @@ class Jvm:
 
     def _package(self, name: str) -> JavaValue:
         node = self.view.org.apache.spark.sql
-        for part in name.split("."):
+        for part in filter(None, name.split(".")):
             node = getattr(node, part)
         return node
 
@@ -193,7 +222,7 @@ class Jvm:
             cls = cls.getSuperclass()
         raise SparkError(
             f"this version of Spark has no field {name} in {target.getClass().getName()}",
-            remedy="use PySpark 4.0 to 4.3",
+            remedy=f"use {SUPPORTED}",
         )
 
 
@@ -237,13 +266,6 @@ class PrivateField:
     def set(self, value: JavaValue) -> None:
         """Set the value, also of a final field, which HotSpot does not constant-fold in ordinary objects."""
         self._field.set(self._target, value)
-
-
-def scala_items(seq: JavaValue) -> Iterator[JavaValue]:
-    """The elements of a short Scala collection; each costs a call to the JVM."""
-    iterator = seq.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def option(value: JavaValue) -> JavaValue | None:

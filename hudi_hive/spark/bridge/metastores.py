@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.metastore.connection import SECURITY, URIS
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.versions import JavaValue
 
 
 def metastore_settings(session: JavaValue) -> dict[str, str]:

@@ -17,7 +17,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeVar
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
@@ -26,9 +26,7 @@ from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
 from hudi_hive.read.remote import deserialize_error
-
-JavaValue: TypeAlias = Any
-"""A reference to an object in the JVM; its methods are known only there."""
+from hudi_hive.spark.versions import JavaValue
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -20,8 +20,8 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.spark.bridge.jvm import Jvm, class_name
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.versions import SPARK, JavaValue
 
 DIRECTORY_SCHEMA = pa.schema([("partition", pa.string()), ("path", pa.string()), ("size", pa.int64())])
 """Columns of the files to build directories from: partition path, full path of the file, bytes; sorted by partition."""
@@ -83,7 +83,7 @@ class RowBuilder:
         rows = self.rows(values.select(list(names)).cast(_text_schema(names)), texts)
         casts = [self._cast(self._bound(i, StringType()), field.dataType) for i, field in enumerate(fields)]
         projection = self._expressions.InterpretedProjection(self._jvm.seq(casts))
-        return strictly(lambda: rows.map(projection).toVector(), self.columns)
+        return strictly(lambda: SPARK.map_rows(rows, projection), self.columns)
 
     # -- expressions -----------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark import SparkContext
 
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.versions import JavaValue
 
 REDACTION: Final = "spark.redaction.regex"
 REDACTED_NAMES: Final = (

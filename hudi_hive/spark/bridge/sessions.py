@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.versions import SPARK, JavaValue
 
 
 def python_session(session: JavaValue) -> SparkSession:
@@ -17,4 +17,4 @@ def python_session(session: JavaValue) -> SparkSession:
 
 def session_settings(session: JavaValue) -> dict[str, str]:
     """Names and texts of all that is set in a session of the JVM."""
-    return {str(name): str(text) for name, text in dict(session.conf().getAllAsJava()).items()}
+    return SPARK.session_settings(session)

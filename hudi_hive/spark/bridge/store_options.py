@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 
 from hudi_hive.errors import StoreCredentialsError
 from hudi_hive.spark.bridge.jvm import Jvm
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.bridge.secrets import unlogged
+from hudi_hive.spark.versions import JavaValue
 from hudi_hive.storage import Credentials, add_options_origin, hadoop_properties, layered, split_credential_providers
 
 _LOCAL: Final = ("", "file", "local")

@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaClass
 from pyspark import SparkContext
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.versions import JavaValue
 
 _REFERENCE = "java.lang.ref.WeakReference"
 

@@ -14,6 +14,7 @@ from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
 from hudi_hive.spark.scan import HudiFileIndex
+from hudi_hive.spark.versions import SPARK
 
 SOURCE = "hudi"
 
@@ -50,7 +51,7 @@ def path_question(
 
 def path_of_view(jvm: Jvm, session: JavaValue, parts: Sequence[str]) -> str | None:
     """Base path of the table that a temporary view made with ``USING hudi`` shows; None for all other names."""
-    view = option(session.sessionState().catalog().getLocalOrGlobalTempView(jvm.seq(parts)))
+    view = option(SPARK.temporary_view(jvm, session, parts))
     for leaf in [] if view is None else scala_items(view.collectLeaves()):
         if class_name(leaf) == "LogicalRelation" and class_name(leaf.relation()) == "HadoopFsRelation":
             index = leaf.relation().location()

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.metastore.client import HiveMetastore
@@ -27,6 +26,7 @@ from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, 
 from hudi_hive.mutation.core import join_values
 from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, store_options
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import Batches, step
 from hudi_hive.storage import Credentials, layered
 
@@ -142,7 +142,7 @@ def _numbers(spark: SparkSession, count: int) -> DataFrame:
     tasks = max(1, min(count, int(spark.sparkContext.defaultParallelism) * _TASKS_PER_CORE))
     numbers = spark.range(0, count, 1, tasks).select("id")
     unknown = spark._jsparkSession.createDataFrame(numbers._jdf.toJavaRDD(), numbers._jdf.schema())
-    return ClassicDataFrame(unknown, spark)
+    return SPARK.frame_class(unknown, spark)
 
 
 def _matching_partitions(

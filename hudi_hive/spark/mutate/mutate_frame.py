@@ -49,6 +49,7 @@ from hudi_hive.spark.mutate.tasks import (
     WriteGroups,
     placed_schema,
 )
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import all_tasks_ended, persisted_frames, task_errors
 from hudi_hive.write.writers import WriteReport
 
@@ -298,7 +299,7 @@ def _written(placed: DataFrame, table: AcidTable, distribution: Distribution) ->
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
     step = WriteGroups(table.encode(), distribution.storage_options)
     with all_tasks_ended(placed.sparkSession.sparkContext), task_errors():
-        encoded = map_in_arrow(ordered, step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
+        encoded = SPARK.to_arrow(map_in_arrow(ordered, step, from_arrow_schema(MANIFESTS_SCHEMA)))
     return [MutationManifest.decode(text) for text in encoded.column(0).to_pylist()]
 
 
@@ -358,10 +359,10 @@ def _values(changes: DataFrame, key: str, kind: pa.DataType) -> tuple[pa.Array, 
     """Values of a key among the changes: all of them if they are not too many, or the least and the greatest."""
     column = sql.col(quoted(key))
     keys = changes.select(column).where(column.isNotNull())
-    values = keys.distinct().limit(_MOST_VALUES + 1).toArrow().column(0).cast(kind).combine_chunks()
+    values = SPARK.to_arrow(keys.distinct().limit(_MOST_VALUES + 1)).column(0).cast(kind).combine_chunks()
     if len(values) <= _MOST_VALUES:
         return values, True
-    ends = keys.agg(sql.min(column), sql.max(column)).toArrow()
+    ends = SPARK.to_arrow(keys.agg(sql.min(column), sql.max(column)))
     return pa.concat_arrays([ends.column(place).cast(kind).combine_chunks() for place in range(2)]), False
 
 

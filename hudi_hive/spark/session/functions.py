@@ -158,7 +158,7 @@ def inject_functions(environment: Environment, session: JavaValue) -> None:
 
 def _builder(environment: Environment, name: str) -> Callable[[JavaValue], JavaValue]:
     def build(arguments: JavaValue) -> JavaValue:
-        session = environment.jvm.package("classic").SparkSession.active()
+        session = environment.jvm.classic.SparkSession.active()
         return function_plan(environment, session, name, list(scala_items(arguments)))
 
     return build

@@ -162,7 +162,7 @@ def explain(frame: DataFrame) -> str:
     """
     environment = _environment(frame.sparkSession)
     session, execution = frame._jdf.sparkSession(), frame._jdf.queryExecution()
-    made = environment.jvm.package("classic").Dataset.ofRows(session, execution.analyzed()).queryExecution()
+    made = environment.jvm.classic.Dataset.ofRows(session, execution.analyzed()).queryExecution()
     return "\n".join(dict.fromkeys(described_scans(environment.jvm, made.executedPlan())))
 
 
@@ -191,7 +191,7 @@ def _enabled_jvm(spark: SparkSession) -> Jvm | None:
 
 def _frame(spark: SparkSession, plan: JavaValue) -> DataFrame:
     jvm = _environment(spark).jvm
-    return DataFrame(jvm.package("classic").Dataset.ofRows(_java_session(spark), plan), spark)
+    return DataFrame(jvm.classic.Dataset.ofRows(_java_session(spark), plan), spark)
 
 
 def _java_session(spark: SparkSession) -> JavaValue:

@@ -79,7 +79,7 @@ def _add_classes(jvm: Jvm, session: JavaValue) -> None:
     long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
     folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
     jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
-    for codes in (main.getBytecodes(), long.getBytecodes()):
+    for codes in (*jvm.support_codes(), main.getBytecodes(), long.getBytecodes()):
         for name in codes:
             target = folder / (str(name).replace(".", "/") + ".class")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -265,7 +265,7 @@ def _planned_rows(environment: Environment, session: JavaValue, plan: JavaValue)
     jvm = environment.jvm
 
     def rows(names: JavaValue) -> JavaValue:
-        frame = jvm.package("classic").Dataset.ofRows(session, plan)
+        frame = jvm.classic.Dataset.ofRows(session, plan)
         columns = jvm.gateway.new_array(jvm.package("Column"), len(names))
         for position, name in enumerate(names):
             columns[position] = frame.col(f"`{name}`")

@@ -31,6 +31,7 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.scan import Environment, install_merge_rule, relation_plan
 from hudi_hive.spark.source.stream_options import StreamOptions
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.table import MetaClient
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -174,7 +175,7 @@ class CommitSource(JavaProxy):
             SchemaError: the table's columns are not those of the query any more.
         """
         jvm = self._environment.jvm
-        session = jvm.package("classic").SparkSession.active()
+        session = jvm.classic.SparkSession.active()
         try:
             frame = self._rows(session, self._begin(option(start)), CommitOffset.parse(str(end.json())))
         except IncrementalRangeError as error:
@@ -190,7 +191,7 @@ class CommitSource(JavaProxy):
         install_merge_rule(jvm, session)
         query = self._options.query(begin.time, last.time)
         plan = relation_plan(self._environment, session, self._options.location, query)
-        frame = jvm.package("classic").Dataset.ofRows(session, as_streaming(jvm, plan))
+        frame = jvm.classic.Dataset.ofRows(session, as_streaming(jvm, plan))
         found = StructType.fromJson(json.loads(str(frame.schema().json())))
         if found != self._table_schema:
             self._refuse_schema(client, found)
@@ -203,7 +204,7 @@ class CommitSource(JavaProxy):
         output = {str(item.name()).lower(): item for item in scala_items(plan.output())}
         ordered = jvm.seq([output[name.lower()] for name in self._schema.names])
         projected = jvm.package("catalyst.plans.logical").Project(ordered, plan)
-        return jvm.package("classic").Dataset.ofRows(session, projected)
+        return jvm.classic.Dataset.ofRows(session, projected)
 
     def _refuse_schema(self, client: MetaClient, current: StructType) -> None:
         then = {field.name: field.dataType.simpleString() for field in self._table_schema.fields}
@@ -259,7 +260,7 @@ def source_schema(environment: Environment, session: JavaValue, parameters: Mapp
     # A query's session is a clone: what optimises its plans must be there before.
     install_merge_rule(environment.jvm, session)
     plan = relation_plan(environment, session, options.location, options.query(EARLIEST, EARLIEST))
-    frame = environment.jvm.package("classic").Dataset.ofRows(session, plan)
+    frame = environment.jvm.classic.Dataset.ofRows(session, plan)
     return StructType.fromJson(json.loads(str(frame.schema().json())))
 
 
@@ -304,7 +305,7 @@ def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:
         count = int(node.productArity())
         arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, count)
         for place in range(count):
-            known = str(node.productElementName(place)) == "isStreaming"
+            known = SPARK.element_name(node, place) == "isStreaming"
             arguments[place] = True if known else node.productElement(place)
         return node.makeCopy(arguments)
 
@@ -320,7 +321,7 @@ def refused_rows(jvm: Jvm, session: JavaValue, columns: StructType, error: HudiH
     rows = getattr(jvm.view.hudi, "DefaultSource$PlannedRows")
     relation = rows(session, session.parseDataType(columns.json()), Function1(refuse))
     companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
-    return jvm.package("classic").Dataset.ofRows(session, companion.apply(relation, True))
+    return jvm.classic.Dataset.ofRows(session, companion.apply(relation, True))
 
 
 # -- the first offset --------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ whoever calls them: PySpark, or code of the session's JVM. A rule of the analyse
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -37,16 +38,11 @@ from hudi_hive.spark.statements.writes import (
     replace_plan,
     with_arguments,
 )
+from hudi_hive.spark.versions import SPARK, AnalyzerRule
 
 LABEL: Final = "hudi_hive.CommandRule"
 SOURCE: Final = "hudi_hive_source"
 """What the rows of a merge are called where the DataFrame has no alias."""
-
-_RULES: Final = "hintResolutionRules"
-"""The analyser's rules that run before names are resolved."""
-
-_LAST_RULES: Final = "postHocResolutionRules"
-"""The analyser's rules that run behind all others."""
 
 LAST_LABEL: Final = "hudi_hive.LastCommandRule"
 
@@ -75,11 +71,8 @@ def install_command_rule(hook: SessionHook) -> None:
     first = (LABEL, names, jvm.strings(sorted(OTHERS)), STATEMENT, Function1(lambda plan: converted(hook, plan)))
     own = jvm.strings(_SPARKS_OWN)
     last = (LAST_LABEL, jvm.strings([]), own, STATEMENT, Function1(lambda plan: _without_sparks_own(hook, plan)))
-    for place, arguments in ((_RULES, first), (_LAST_RULES, last)):
-        field = jvm.field(hook.session.sessionState().analyzer(), place)
-        rules = list(scala_items(field.get()))
-        if all(str(rule.toString()) != arguments[0] for rule in rules):
-            field.set(jvm.seq([*rules, jvm.made("CommandRule", *arguments)]))
+    rules = [AnalyzerRule(each[0], functools.partial(jvm.made, "CommandRule", *each)) for each in (first, last)]
+    SPARK.add_analyzer_rules(jvm, hook.session, *rules)
 
 
 def _without_sparks_own(hook: SessionHook, plan: JavaValue) -> JavaValue:

@@ -22,6 +22,7 @@ from hudi_hive.spark.statements.frame_commands import create_as, insert_statemen
 from hudi_hive.spark.statements.rewrite import rewrite_statements
 from hudi_hive.spark.statements.statements import check_name, synced_table
 from hudi_hive.spark.statements.writes import left_table
+from hudi_hive.spark.versions import SPARK
 
 Enabled = Callable[[SparkSession], SessionHook | None]
 """Gives the hook of a session's enabled context."""
@@ -93,21 +94,20 @@ def _save_as_table(original: Callable[..., Any], is_enabled: Enabled) -> Callabl
 
 def _replaces(writer: DataFrameWriter, hook: SessionHook, name: str) -> bool:
     """Replace a Hudi table by another, where that is what is asked for; whether it was."""
-    java = writer._jwrite
     parts = _parts(hook, name)
-    is_hudi = str(java.source()).lower() in FORMATS
-    if str(java.curmode().name()) != "Overwrite" or (synced_table(hook, parts) is None and not is_hudi):
+    is_hudi = str(_field(hook, writer, "source")).lower() in FORMATS
+    if _mode(hook, writer) != "Overwrite" or (synced_table(hook, parts) is None and not is_hudi):
         return False
     if not is_hudi:
         check_name(hook, name, "saveAsTable", 'name the format: write.format("hudi")')
-    columns = option(java.partitioningColumns())
-    texts = _options(java)
+    columns = option(_field(hook, writer, "partitioningColumns"))
+    texts = _options(hook, writer)
     location = texts.pop("path", None)
     names = [] if columns is None else [str(column) for column in scala_items(columns)]
     new = create_as(hook, parts, _rows(writer), texts, names, location)
     if synced_table(hook, parts) is None and left_table(hook, new) is None:
         return False
-    if option(java.bucketColumnNames()) is not None:
+    if option(_field(hook, writer, "bucketColumnNames")) is not None:
         check_name(hook, name, "bucketBy", "leave it out; hoodie.index.type=BUCKET makes buckets")
     hook.begin_statement()
     _run(hook, replaced(hook, new, creates=True))
@@ -121,14 +121,14 @@ def _insert_into(original: Callable[..., Any], is_enabled: Enabled) -> Callable[
     def call(self: DataFrameWriter, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         arguments = inspect.signature(original).bind(self, *args, **kwargs).arguments
         hook, name = is_enabled(self._spark), arguments["tableName"]
-        texts = _options(self._jwrite) if hook is not None and isinstance(name, str) else {}
-        plain = not texts or option(self._jwrite.partitioningColumns()) is not None
+        texts = {} if hook is None or not isinstance(name, str) else _options(hook, self)
+        plain = hook is None or not texts or option(_field(hook, self, "partitioningColumns")) is not None
         if plain or hook is None or synced_table(hook, _parts(hook, name)) is None:
             original(self, *args, **kwargs)
             return
         if arguments.get("overwrite") is not None:
             self.mode("overwrite" if arguments["overwrite"] else "append")
-        overwrites = str(self._jwrite.curmode().name()) == "Overwrite"
+        overwrites = _mode(hook, self) == "Overwrite"
         hook.begin_statement()
         parts = _parts(hook, name)
         plan = insert_statement(hook, parts, _rows(self), texts, overwrites=overwrites, by_name=False)
@@ -162,8 +162,17 @@ def _parts(hook: SessionHook, name: str) -> list[str]:
     return [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
 
 
-def _options(writer: JavaValue) -> dict[str, str]:
-    pairs = scala_items(writer.extraOptions().originalMap())
+def _field(hook: SessionHook, writer: DataFrameWriter, name: str) -> JavaValue:
+    """What was said to a writer, by the name of the field that keeps it."""
+    return SPARK.writer_field(hook.environment.jvm, writer._jwrite, name)
+
+
+def _mode(hook: SessionHook, writer: DataFrameWriter) -> str:
+    return str(_field(hook, writer, "mode").name())
+
+
+def _options(hook: SessionHook, writer: DataFrameWriter) -> dict[str, str]:
+    pairs = scala_items(_field(hook, writer, "extraOptions").originalMap())
     return {str(item._1()): str(item._2()) for item in pairs}
 
 
@@ -174,4 +183,4 @@ def _rows(writer: DataFrameWriter) -> JavaValue:
 
 def _run(hook: SessionHook, plan: JavaValue) -> None:
     """Carry out a command."""
-    hook.environment.jvm.package("classic").Dataset.ofRows(hook.session, plan)
+    hook.environment.jvm.classic.Dataset.ofRows(hook.session, plan)

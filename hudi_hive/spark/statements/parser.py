@@ -11,11 +11,12 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.frame_commands import install_command_rule
-from hudi_hive.spark.statements.procedures import parsable_call
+from hudi_hive.spark.statements.procedures import parsable_call, parsed_call
 from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
 from hudi_hive.spark.statements.scripts import is_script
 from hudi_hive.spark.statements.statements import check_statement, check_syntax
 from hudi_hive.spark.statements.writes import with_arguments
+from hudi_hive.spark.versions import SPARK
 
 _AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
 
@@ -88,6 +89,10 @@ class HudiParser(JavaProxy):
             if plan is not None:
                 return plan
             call = parsable_call(text)
+            if not SPARK.has_procedures:
+                plan = parsed_call(self._hook, text if call is None else call)
+                if plan is not None:
+                    return plan
             if call is None:
                 check_syntax(self._hook, text)
                 raise

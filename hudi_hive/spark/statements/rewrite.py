@@ -33,6 +33,7 @@ from hudi_hive.spark.statements.writes import (
     update_plan,
     with_arguments,
 )
+from hudi_hive.spark.versions import SPARK
 
 _WRITES: Final[dict[str, Callable[[WriteTarget, JavaValue], JavaValue]]] = {
     "InsertIntoStatement": insert_plan,
@@ -136,7 +137,7 @@ def _is_plain(node: JavaValue) -> bool:
         return False
     if class_name(node) != "InsertIntoStatement":
         return True
-    arguments = {str(node.productElementName(at)): node.productElement(at) for at in range(node.productArity())}
+    arguments = {SPARK.element_name(node, at): node.productElement(at) for at in range(node.productArity())}
     further = {name: value for name, value in arguments.items() if name not in _INSERT_ARGUMENTS}
     return all(str(value) in ("False", "None") for value in further.values())
 

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, quoted, scala_items
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.writes import Nodes, with_arguments
+from hudi_hive.spark.versions import SPARK
 
 STATEMENT: Final = "hudi_hive_statement"
 """Name of the hint around a statement of a script."""
@@ -28,7 +29,7 @@ _OWN_WAY: Final = ("Cursor", "ExecuteImmediate", "Variable")
 
 def is_script(jvm: Jvm, plan: JavaValue) -> bool:
     """Whether a parsed plan is a script, or a part of one."""
-    return bool(jvm.class_(f"{_PLANS}.CompoundPlanStatement").isInstance(plan))
+    return SPARK.has_scripts and bool(jvm.class_(f"{_PLANS}.CompoundPlanStatement").isInstance(plan))
 
 
 def deferred_statements(jvm: Jvm, part: JavaValue) -> JavaValue:
@@ -43,7 +44,7 @@ def deferred_statements(jvm: Jvm, part: JavaValue) -> JavaValue:
         item = part.productElement(at)
         changed = _deferred(jvm, item)
         if changed is not item:
-            changes[str(part.productElementName(at))] = changed
+            changes[SPARK.element_name(part, at)] = changed
     return with_arguments(jvm, part, changes) if changes else part
 
 
@@ -58,7 +59,7 @@ def _deferred(jvm: Jvm, item: JavaValue) -> JavaValue:
             return item
         return jvm.package("catalyst.plans.logical").UnresolvedHint(STATEMENT, jvm.seq([]), item)
     is_option = jvm.class_("scala.Option").isInstance(item)
-    if not is_option and not jvm.class_("scala.collection.immutable.Seq").isInstance(item):
+    if not is_option and not jvm.class_(SPARK.seq_class).isInstance(item):
         return item
     before = list(scala_items(item))
     after = [_deferred(jvm, one) for one in before]
@@ -87,7 +88,7 @@ def with_name(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValu
     if not isinstance(table, JavaObject) or not jvm.class_(f"{_PLANS}.LogicalPlan").isInstance(table):
         return plan
     named = _named_table(hook, table, computes=computes)
-    return plan if named is table else with_arguments(jvm, plan, {str(plan.productElementName(0)): named})
+    return plan if named is table else with_arguments(jvm, plan, {SPARK.element_name(plan, 0): named})
 
 
 def _insert(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValue:
@@ -98,7 +99,7 @@ def _insert(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValue:
         return plan
     parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
     insert = parser.parsePlan(f"INSERT INTO {quoted(*parts)} SELECT 1")
-    names = [str(plan.productElementName(at)) for at in range(plan.productArity())]
+    names = [SPARK.element_name(plan, at) for at in range(plan.productArity())]
     changes = {name: plan.productElement(at) for at, name in enumerate(names) if name != "table"}
     return with_arguments(jvm, insert, changes)
 
@@ -120,7 +121,7 @@ def _name(hook: SessionHook, expression: JavaValue, *, computes: bool) -> list[s
     single = jvm.module(f"{_PLANS}.OneRowRelation").apply()
     try:
         plan = nodes.project([nodes.alias(expression, "name")], single)
-        row = jvm.package("classic").Dataset.ofRows(hook.session, plan).head()
+        row = jvm.classic.Dataset.ofRows(hook.session, plan).head()
         if row.isNullAt(0):
             return None
         text = row.getString(0)

@@ -90,7 +90,7 @@ def _evaluate(hook: SessionHook, expression: JavaValue) -> tuple[str | None, str
     logical = jvm.package("catalyst.plans.logical")
     named = jvm.package("catalyst.analysis").UnresolvedAlias(expression, jvm.none())
     single = jvm.module("org.apache.spark.sql.catalyst.plans.logical.OneRowRelation").apply()
-    frame = jvm.package("classic").Dataset.ofRows(hook.session, logical.Project(jvm.seq([named]), single))
+    frame = jvm.classic.Dataset.ofRows(hook.session, logical.Project(jvm.seq([named]), single))
     frame = frame.toDF(jvm.seq(["moment"]))
     is_point = str(frame.schema().apply("moment").dataType().typeName()) == "timestamp"
     zone = "date_format(moment, 'XXX')" if is_point else "CAST(NULL AS STRING)"

@@ -28,6 +28,7 @@ from hudi_hive.spark.bridge import (
     store_options,
     to_arrow_schema,
 )
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.file_steps import WriteFileGroups
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
@@ -177,7 +178,7 @@ def _written(
     """Records to the files of their groups, and the instant completed."""
     client = running.client
     schema = nullable(RecordStager(table).schema)
-    slim = records.select(*[quoted(name) for name in writer.lookup_columns(client)]).toArrow()
+    slim = SPARK.to_arrow(records.select(*[quoted(name) for name in writer.lookup_columns(client)]))
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
     lines, handles = _lines(slim, plan)
     keyed = writer.keyed_records(client, schema.empty_table().drop_columns([OPERATION]))

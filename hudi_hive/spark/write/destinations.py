@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.tasks import FILE_ID
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
@@ -103,7 +104,7 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
         frame: the rows.
         partitions: that rows came with, where they were combined and looked up; None for rows that were not.
     """
-    lines = frame.groupBy(PARTITION_PATH, FILE_ID).count().toArrow().combine_chunks()
+    lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID).count()).combine_chunks()
     lines = lines.rename_columns(["partition", "file_id", "count"])
     paths: list[str] = pc.unique(one_array(lines.column("partition"))).to_pylist()
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)

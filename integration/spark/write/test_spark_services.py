@@ -7,12 +7,12 @@ import sys
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import functions as sql
-from pyspark.sql.classic.dataframe import DataFrame
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, LockTimeoutError, SparkError, WriteError
 from hudi_hive.metadata import validate
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
@@ -104,9 +104,11 @@ def test_a_write_whose_tasks_always_fail_is_undone(spark, tmp_path, monkeypatch)
 def test_keys_of_a_delete_stay_on_the_executors(spark, tmp_path, monkeypatch):
     path, most = tmp_path / "trips", []
     write(trips(spark, 0, 300), path, "bulk_insert")
-    collect, to_arrow = DataFrame.collect, DataFrame.toArrow
-    monkeypatch.setattr(DataFrame, "collect", lambda self: most.append(len(rows := collect(self))) or rows)
-    monkeypatch.setattr(DataFrame, "toArrow", lambda self: most.append((rows := to_arrow(self)).num_rows) or rows)
+    collect, to_arrow = SPARK.frame_class.collect, SPARK.frame_class.toArrow
+    monkeypatch.setattr(SPARK.frame_class, "collect", lambda self: most.append(len(rows := collect(self))) or rows)
+    monkeypatch.setattr(
+        SPARK.frame_class, "toArrow", lambda self: most.append((rows := to_arrow(self)).num_rows) or rows
+    )
     report = write(trips(spark, 100, 400), path, "delete")
     assert report.deleted == 200
     assert most and max(most) <= 4  # partitions and file groups

@@ -33,6 +33,7 @@ from hudi_hive.spark.statements.writes import (
     set_statistics,
     total_size,
 )
+from hudi_hive.spark.versions import SPARK
 
 _SIMPLE: Final[tuple[type[DataType], ...]] = (
     BinaryType,
@@ -62,7 +63,7 @@ def analyze_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     entry = SessionEntry(target.hook, target.entry)
     if not entry.metastore_uris:
         return node
-    arguments = {str(node.productElementName(at)): node.productElement(at) for at in range(node.productArity())}
+    arguments = {SPARK.element_name(node, at): node.productElement(at) for at in range(node.productArity())}
     text = f"ANALYZE TABLE {target.name} COMPUTE STATISTICS"
     jvm = target.hook.environment.jvm
     if class_name(node) == "AnalyzeColumn":

@@ -19,7 +19,7 @@ def answer(target: WriteTarget, names: Sequence[str], rows: Sequence[Sequence[st
     """
     jvm, session = target.hook.environment.jvm, target.hook.session
     texts = jvm.strings([json.dumps(dict(zip(names, row, strict=True))) for row in rows])
-    values = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(texts)
+    values = jvm.as_seq(texts)
     frame = session.createDataset(values, jvm.package("Encoders").STRING()).toDF(jvm.seq(["value"]))
     columns = ", ".join(f"{name} STRING" for name in names)
     answers = frame.selectExpr(jvm.strings([f"from_json(value, '{columns}') AS answer"]))

@@ -41,6 +41,7 @@ from hudi_hive.spark.bridge import (
 from hudi_hive.spark.catalog import sync_config
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget, command
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
 from hudi_hive.sync.run import refuse_catalog_types
@@ -227,7 +228,7 @@ def _renamed(node: JavaValue) -> Iterator[Change]:
 def _altered(node: JavaValue) -> Iterator[Change]:
     for spec in scala_items(node.specs()):
         name = _dotted(spec.column().name())
-        flags = {str(spec.productElementName(i)): spec.productElement(i) for i in range(spec.productArity())}
+        flags = {SPARK.element_name(spec, i): spec.productElement(i) for i in range(spec.productArity())}
         if "newDefaultExpression" in flags:
             _refuse_default(flags["newDefaultExpression"], name)
         if flags.get("dropDefault"):

@@ -20,6 +20,7 @@ from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.spark.statements.definitions.partition_clause import Values, clause_values, path_of_values
 from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget, command, existing_partitions
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.table.keys import DEFAULT_PARTITION, PARTITION_METAFILES, partition_values
 from hudi_hive.write.files import ensure_partition
 
@@ -203,7 +204,7 @@ def repair_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
             path=target.location,
             remedy="name the table as the catalog has it",
         )
-    flags = {str(node.productElementName(at)): node.productElement(at) for at in range(node.productArity())}
+    flags = {SPARK.element_name(node, at): node.productElement(at) for at in range(node.productArity())}
     adds, drops = bool(flags.get("enableAddPartitions", True)), bool(flags.get("enableDropPartitions", False))
     text = f"MSCK REPAIR TABLE {target.name}"
     return command(target.hook.environment.jvm, text, lambda: repair_table(target, adds=adds, drops=drops))

@@ -7,7 +7,7 @@ In comes a parsed ``CALL``, out goes a plan whose rows are the procedure's. A pr
 from __future__ import annotations
 
 from hudi_hive.spark.statements.procedures.base import Parameter
-from hudi_hive.spark.statements.procedures.calls import call_plan, parsable_call, selected_call
+from hudi_hive.spark.statements.procedures.calls import call_plan, parsable_call, parsed_call, selected_call
 from hudi_hive.spark.statements.procedures.registry import columns_of, procedures
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "call_plan",
     "columns_of",
     "parsable_call",
+    "parsed_call",
     "procedures",
     "selected_call",
 ]

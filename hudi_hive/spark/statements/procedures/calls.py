@@ -66,6 +66,21 @@ def _compaction_call(match: re.Match[str]) -> str:
     return f"CALL {'show' if what == 'show' else 'run'}_compaction({', '.join(arguments)})"
 
 
+def parsed_call(hook: SessionHook, text: str) -> JavaValue | None:
+    """The plan of a ``CALL`` under releases of Spark whose parser has no such statement; None for others.
+
+    Raises:
+        SparkError: as :func:`call_plan`.
+    """
+    match = _CALL.match(text)
+    if match is None:
+        return None
+    parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    function = parser.parseExpression(text[match.end() :].strip().rstrip(";"))
+    parts = [str(part) for part in scala_items(function.nameParts())]
+    return _planned(hook, parts, list(scala_items(function.arguments()))) if _is_own(hook, parts) else None
+
+
 def call_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
     """The command in the place of a parsed ``CALL``; the node itself where it is of another catalog's procedure.
 
@@ -73,10 +88,12 @@ def call_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
         SparkError: there is no such procedure or argument, or one is missing or given twice.
     """
     parts = [str(part) for part in scala_items(node.productElement(0).nameParts())]
-    if not _is_own(hook, parts):
-        return node
+    return _planned(hook, parts, list(scala_items(node.productElement(1)))) if _is_own(hook, parts) else node
+
+
+def _planned(hook: SessionHook, parts: list[str], expressions: list[JavaValue]) -> JavaValue:
     procedure = find_procedure(parts[-1])
-    arguments = _arguments(procedure, list(scala_items(node.productElement(1))))
+    arguments = _arguments(procedure, expressions)
     names = list(arguments)
 
     def run(values: list[Any]) -> Rows | None:
@@ -171,4 +188,4 @@ def _refuse_nulls(call: ProcedureCall) -> None:
             raise _error(call.procedure, f"{parameter.name} is NULL", "give it a value")
 
 
-__all__ = ["call_plan", "parsable_call", "selected_call"]
+__all__ = ["call_plan", "parsable_call", "parsed_call", "selected_call"]

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, quoted, to_java
+from hudi_hive.spark.versions import SPARK
 
 Rows = Iterable[Sequence[Any]]
 
@@ -48,6 +49,8 @@ def call(
         columns: names and types of the rows as a DDL text.
         condition: which of the rows are shown, as an SQL text made of the arguments' values.
     """
+    if not SPARK.has_procedures:
+        return _command_with_rows(jvm, text, arguments, run, columns, condition)
     parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
     schema = jvm.module("org.apache.spark.sql.types.StructType").fromDDL(columns)
     names = [str(name) for name in schema.fieldNames()]
@@ -71,17 +74,61 @@ def call(
     return jvm.package("catalyst.plans.logical").Call(resolved, jvm.seq(values), True)
 
 
+def _command_with_rows(
+    jvm: Jvm,
+    text: str,
+    arguments: Mapping[str, tuple[str, JavaValue]],
+    run: Callable[[list[Any]], Rows | None],
+    columns: str,
+    condition: Callable[[list[Any]], str | None] | None,
+) -> JavaValue:
+    """The same under releases of Spark without ``CALL``: its arguments are computed when it runs."""
+    schema = jvm.module("org.apache.spark.sql.types.StructType").fromDDL(columns)
+    names = [str(name) for name in schema.fieldNames()]
+
+    done: list[JavaValue] = []
+
+    def rows(_: JavaValue) -> JavaValue:
+        if not done:  # copies of the plan share what it did
+            given = _values(jvm, arguments)
+            shown = None if condition is None else condition(given)
+            done.append(_rows_frame(jvm, run(given) or (), names, columns, shown).collect())
+        return done[0]
+
+    attributes = jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
+    return jvm.made("RowsCommand", _Runner(lambda: None, jvm), text, jvm.map({}), attributes, Function1(rows))
+
+
+def _values(jvm: Jvm, arguments: Mapping[str, tuple[str, JavaValue]]) -> list[Any]:
+    """What Spark computes of the arguments' expressions."""
+    if not arguments:
+        return []
+    parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    single = jvm.module("org.apache.spark.sql.catalyst.plans.logical.OneRowRelation").apply()
+    columns = []
+    for kind, expression in arguments.values():
+        named = parser.parseExpression(f"CAST(1 AS {kind}) AS argument")
+        columns.append(named.withNewChildren(jvm.seq([named.child().withNewChildren(jvm.seq([expression]))])))
+    plan = jvm.package("catalyst.plans.logical").Project(jvm.seq(columns), single)
+    row = jvm.classic.Dataset.ofRows(jvm.classic.SparkSession.active(), plan).head()
+    return [row.get(at) for at in range(len(columns))]
+
+
 def _internal_rows(jvm: Jvm, rows: Rows, names: Sequence[str], columns: str, condition: str | None) -> JavaValue:
     """Rows as Spark keeps them inside."""
+    return _rows_frame(jvm, rows, names, columns, condition).queryExecution().executedPlan().executeCollect()
+
+
+def _rows_frame(jvm: Jvm, rows: Rows, names: Sequence[str], columns: str, condition: str | None) -> JavaValue:
     texts = [json.dumps({"row": dict(zip(names, row, strict=True))}) for row in rows]
-    values = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(texts))
-    session = jvm.module("org.apache.spark.sql.classic.SparkSession").active()
+    values = jvm.as_seq(jvm.strings(texts))
+    session = jvm.classic.SparkSession.active()
     frame = session.createDataset(values, jvm.package("Encoders").STRING())
     frame = frame.selectExpr(jvm.strings([f"from_json(value, 'row struct<{columns}>').row AS row"]))
     frame = frame.selectExpr(jvm.strings([f"row.{quoted(name)} AS {quoted(name)}" for name in names]))
     if condition is not None:
         frame = _filtered(frame, condition, names)
-    return frame.queryExecution().executedPlan().executeCollect()
+    return frame
 
 
 def _filtered(frame: JavaValue, condition: str, names: Sequence[str]) -> JavaValue:

@@ -31,6 +31,7 @@ from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.entry import hudi_columns
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES, NewTable, database_and_name, plain
 from hudi_hive.spark.statements.writes.sink import insert_into, sink
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import write
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.write.options import WriteConfig
@@ -62,7 +63,7 @@ def create_like_plan(hook: SessionHook, node: JavaValue, source: HudiTableEntry 
         node: the parsed ``CreateTableLike``, or ``CreateTableLikeCommand`` of older releases of Spark.
         source: the other table, where it is a Hudi table.
     """
-    fields = {str(node.productElementName(at)): node.productElement(at) for at in range(node.productArity())}
+    fields = {SPARK.element_name(node, at): node.productElement(at) for at in range(node.productArity())}
     if "targetTable" in fields:
         of, other = (_parts(fields[name]) for name in ("targetTable", "sourceTable"))
         place = option(fields["fileFormat"].locationUri())

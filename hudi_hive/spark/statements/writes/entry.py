@@ -25,6 +25,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, quoted
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
 from hudi_hive.spark.statements.writes.sink import java_schema
+from hudi_hive.spark.versions import SPARK
 
 _HADOOP: Final = "org.apache.hadoop.hive.ql.io"
 _FORMATS: Final = {
@@ -121,7 +122,7 @@ def _copied(hook: SessionHook, value: JavaValue, changes: Mapping[str, JavaValue
     fields = range(value.productArity())
     arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, len(fields))
     for index in fields:
-        name = str(value.productElementName(index))
+        name = SPARK.element_name(value, index)
         arguments[index] = changes[name] if name in changes else value.productElement(index)
     makers = [one for one in value.getClass().getConstructors() if one.getParameterCount() == len(fields)]
     return makers[0].newInstance(arguments)

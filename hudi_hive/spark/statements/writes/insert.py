@@ -30,6 +30,7 @@ from hudi_hive.spark.statements.writes.assignments import is_default
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget, existing_partitions
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.table.keys import KeyGenerator
 
 _DATA_COLUMNS: Final = f"(?!(?:{'|'.join(META_FIELDS)})$).*"
@@ -74,10 +75,35 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
             order = _order_by_name(target, query, expected)
             if order is not None:
                 changes["query"] = nodes.project([nodes.column(name) for name in order], changes["query"])
+    if not SPARK.fills_columns:
+        changes |= _filled(target, node, changes.get("query", query), static)
     return with_arguments(jvm, node, changes)
 
 
 # -- columns ---------------------------------------------------------------------------------------------------------
+
+
+def _filled(target: WriteTarget, node: JavaValue, query: JavaValue, static: Mapping[str, str]) -> dict[str, Any]:
+    """What changes of an insert that leaves columns out, so that its rows have all of the table, with nulls."""
+    names = [str(name) for name in scala_items(node.userSpecifiedCols())]
+    if node.byName():
+        names = [name for name in _names_of(target, query) or () if name not in META_FIELDS]
+    stated = {name.lower() for name in names}
+    fields = [field for field in target.columns if field.name.lower() not in static]
+    if not names or all(field.name.lower() in stated for field in fields):
+        return {}
+    jvm = target.hook.environment.jvm
+    nodes = Nodes(jvm)
+    if not node.byName():
+        query = jvm.package("catalyst.analysis").UnresolvedSubqueryColumnAliases(jvm.seq(names), query)
+    columns = [
+        nodes.column(field.name)
+        if field.name.lower() in stated
+        else nodes.alias(nodes.cast(nodes.expression("NULL"), field.dataType), field.name)
+        for field in fields
+    ]
+    changes = {"query": nodes.project(columns, nodes.named(query, "rows")), "userSpecifiedCols": jvm.seq([])}
+    return changes | ({"byName": False} if node.byName() else {})
 
 
 def _order_by_name(target: WriteTarget, query: JavaValue, expected: Sequence[str]) -> list[str] | None:
@@ -112,7 +138,7 @@ def _names_of(target: WriteTarget, query: JavaValue) -> list[str] | None:
     jvm = target.hook.environment.jvm
     try:
         resolved = rewrite_time_travel(target.hook, query)
-        return [str(name) for name in jvm.package("classic").Dataset.ofRows(target.hook.session, resolved).columns()]
+        return [str(name) for name in jvm.classic.Dataset.ofRows(target.hook.session, resolved).columns()]
     except (PySparkException, Py4JJavaError):
         return None  # of a CTE around the statement, or with parameters: what is wrong with it Spark tells later
 
@@ -205,7 +231,7 @@ def _replaced(target: WriteTarget, static: Mapping[str, str]) -> Callable[[str],
         for one in fields
     ]
     row = python_session(target.hook.session).sql(f"SELECT {', '.join(texts)}")
-    table = row.toArrow().cast(to_arrow_schema(row.schema))
+    table = SPARK.to_arrow(row).cast(to_arrow_schema(row.schema))
     return generator.matcher(table, set(static))
 
 

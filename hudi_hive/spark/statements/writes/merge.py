@@ -28,6 +28,7 @@ from hudi_hive.spark.statements.writes.merge_pruning import narrowed
 from hudi_hive.spark.statements.writes.nodes import Branch, Nodes, alias_of
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import RowChanges
 from hudi_hive.write.records import OPERATION
 
@@ -46,7 +47,7 @@ def merge_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
         SparkError: an assignment as of :func:`update_plan`, an insert without a column of the key or of the records'
             order, a source without a name, or a schema that is to follow the source's.
     """
-    names = [str(node.productElementName(at)) for at in range(node.productArity())]
+    names = [SPARK.element_name(node, at) for at in range(node.productArity())]
     if "withSchemaEvolution" in names and node.productElement(names.index("withSchemaEvolution")):
         raise SparkError(
             f"MERGE WITH SCHEMA EVOLUTION INTO {target.name} is not supported",

@@ -124,7 +124,7 @@ class _Narrowing:
 
     def frame(self, plan: JavaValue) -> DataFrame:
         """The rows of a plan."""
-        made = self._nodes.jvm.package("classic").Dataset.ofRows(self._session._jsparkSession, plan)
+        made = self._nodes.jvm.classic.Dataset.ofRows(self._session._jsparkSession, plan)
         return DataFrame(made, self._session)
 
     def join(self, pairs: Iterable[tuple[JavaValue, JavaValue]]) -> JavaValue:

@@ -27,6 +27,7 @@ from hudi_hive.spark.statements.writes.new_table import NewTable, plain
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import RowChanges, replace_table
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient, is_hudi_table
@@ -144,7 +145,7 @@ def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaVa
         session = python_session(target.hook.session)
         table = Nodes(jvm).readable(_relation(target))
         filtered = jvm.package("catalyst.plans.logical").Filter(condition, table)
-        taken = DataFrame(jvm.package("classic").Dataset.ofRows(target.hook.session, filtered), session)
+        taken = DataFrame(jvm.classic.Dataset.ofRows(target.hook.session, filtered), session)
         changes = _changes(rows, taken.select(*map(quoted, target.columns.names)), keys)
         target.write(changes, Operation.UPSERT, reads=True, changes=RowChanges(_OPERATION))
 
@@ -236,7 +237,7 @@ def _alter_type(target: WriteTarget, table: JavaValue, kind: str) -> None:
     kinds = jvm.module("org.apache.spark.sql.catalyst.catalog.CatalogTableType")
     arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, table.productArity())
     for at in range(table.productArity()):
-        changes = str(table.productElementName(at)) == "tableType"
+        changes = SPARK.element_name(table, at) == "tableType"
         arguments[at] = getattr(kinds, kind)() if changes else table.productElement(at)
     constructors = [one for one in table.getClass().getConstructors() if one.getParameterCount() == len(arguments)]
     target.hook.session.sessionState().catalog().alterTable(constructors[0].newInstance(arguments))

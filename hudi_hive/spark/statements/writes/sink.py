@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType, StructType
 
 from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, python_session
 from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.versions import SPARK
 
 Action = Callable[[DataFrame], None]
 """Writes the rows of a statement, and returns when they are committed."""
@@ -64,7 +65,7 @@ def with_arguments(jvm: Jvm, node: JavaValue, changes: Mapping[str, JavaValue]) 
     """A copy of a node with some of its arguments replaced, by their names."""
     values = jvm.view.java.util.ArrayList()
     for index in range(node.productArity()):
-        name = str(node.productElementName(index))
+        name = SPARK.element_name(node, index)
         values.add(changes[name] if name in changes else node.productElement(index))
     return node.makeCopy(values.toArray())
 

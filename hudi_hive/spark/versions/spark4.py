@@ -1,0 +1,61 @@
+"""Spark 4.0 to 4.3: Scala 2.13, and classic sessions in a package of their own beside those of Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule
+
+
+class Spark4(SparkFamily):
+    """The family of Spark 4."""
+
+    frame_class = ClassicDataFrame
+    classic = "classic"
+    seq_class = "scala.collection.immutable.Seq"
+    java_support = None
+    has_scripts = True
+    has_procedures = True
+    fills_columns = True
+
+    def java_text(self, source: str) -> str:
+        """As it is written."""
+        return source
+
+    def to_arrow(self, frame: DataFrame) -> pa.Table:
+        """By PySpark's own method."""
+        return frame.toArrow()
+
+    def as_seq(self, jvm: JavaValue, array: JavaValue) -> JavaValue:
+        """An immutable one."""
+        return jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
+
+    def map_rows(self, rows: JavaValue, function: JavaValue) -> JavaValue:
+        """By the sequence itself."""
+        return rows.map(function).toVector()
+
+    def element_name(self, value: JavaValue, at: int) -> str:
+        """As the object tells it."""
+        return str(value.productElementName(at))
+
+    def add_analyzer_rules(self, jvm: JavaValue, session: JavaValue, first: AnalyzerRule, last: AnalyzerRule) -> None:
+        """Among the rules for hints, which run first, and among those behind resolution."""
+        analyzer = session.sessionState().analyzer()
+        add_rule(jvm, analyzer, "hintResolutionRules", first)
+        add_rule(jvm, analyzer, "postHocResolutionRules", last)
+
+    def session_settings(self, session: JavaValue) -> dict[str, str]:
+        """As a Java map."""
+        return {str(name): str(text) for name, text in dict(session.conf().getAllAsJava()).items()}
+
+    def temporary_view(self, jvm: JavaValue, session: JavaValue, parts: Sequence[str]) -> JavaValue:
+        """By the sequence of the parts."""
+        return session.sessionState().catalog().getLocalOrGlobalTempView(jvm.seq(parts))
+
+    def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
+        """By a method of the writer."""
+        return getattr(writer, "curmode" if name == "mode" else name)()
