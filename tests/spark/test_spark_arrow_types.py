@@ -74,7 +74,7 @@ def test_timestamps_without_a_zone_stay_so(convert):
 
 
 def test_no_other_module_calls_what_changed_between_releases():
-    """PySpark's conversions, and the shuffle that 4.0 lacks, are called in one place, and in the families of releases."""
+    """PySpark's conversions, and the shuffle that 4.0 lacks, are called in one place and by families of releases."""
     changed = {"to_arrow_schema", "from_arrow_schema", "to_arrow_type", "from_arrow_type", "repartitionById"}
     package = Path(hudi_hive.__file__).parent
     for path in sorted(package.rglob("*.py")):
