@@ -204,7 +204,10 @@ _UNEVOLVED = (
 )
 _TRAVEL = "the realtime reader adds log files of later commits to the slice of the time asked for"
 
+_TIMESTAMPS = "HiveHoodieReaderContext makes timestamps of those in log files, also where the column is a bigint"
+
 GAPS: Sequence[Gap] = (
+    Gap(r"typed_mor_\w+ by 1\.0\.2, (table|_rt) (all|filter)", _TIMESTAMPS),
     Gap(r".*_mor_\w+ by \S+, (table|_rt) as of ", _TRAVEL),
     Gap(r"(parted|styled)_mor_\w+ by \S+, table since ", "names of folders with a % are encoded once more"),
     Gap(r"(parted|widened|split)_\w+ by \S+, \S+ combined ", _COMBINED),
