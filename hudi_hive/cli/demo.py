@@ -98,7 +98,7 @@ def _check_spark() -> None:
     from hudi_hive.metastore import find_java
 
     if find_spec("pyspark") is None:
-        raise MissingDependencyError("the demo needs PySpark 4", remedy="pip install 'hudi_hive[spark]'")
+        raise MissingDependencyError("the demo needs PySpark", remedy="pip install 'hudi_hive[spark]'")
     find_java()
 
 

@@ -22,7 +22,7 @@ def test_the_family_of_a_release(version, has_scripts):
 
 @pytest.mark.parametrize("version", ["3.4.1", "2.4.8", "5.0.0"])
 def test_other_releases_are_refused_by_name(version):
-    with pytest.raises(SparkError, match=rf"PySpark {version} .* use PySpark 4\.0 to 4\.3"):
+    with pytest.raises(SparkError, match=rf"PySpark {version} .* use PySpark 3\.5 to 4\.3"):
         family_of(version)
 
 

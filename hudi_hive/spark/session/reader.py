@@ -43,7 +43,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     statement sees the table as it is when the statement is analysed. Statements that would write are refused.
 
     Args:
-        spark: a session of classic PySpark 4.0 to 4.3; sessions made before this call and not enabled stay as they are.
+        spark: a session of classic PySpark 3.5 to 4.3; sessions made before this call and not enabled stay as they are.
         storage_options: credentials and settings of stores, as for :class:`~hudi_hive.storage.Storage`, for all that
             is read and written in the context's sessions. They go before Spark's Hadoop configuration, which counts
             too; Spark's own readers get them where that says nothing (``docs/credentials.md``).

@@ -38,7 +38,7 @@ from hudi_hive.spark.statements.writes import (
     replace_plan,
     with_arguments,
 )
-from hudi_hive.spark.versions import SPARK, AnalyzerRule
+from hudi_hive.spark.versions import SPARK, SUPPORTED, AnalyzerRule
 
 LABEL: Final = "hudi_hive.CommandRule"
 SOURCE: Final = "hudi_hive_source"
@@ -359,7 +359,7 @@ def _parsed(hook: SessionHook, text: str) -> JavaValue:
     try:
         return parser.parsePlan(text)
     except PySparkException as error:
-        raise SparkError(f"Spark does not parse {text}", remedy="use PySpark 4.0 to 4.3") from error
+        raise SparkError(f"Spark does not parse {text}", remedy=f"use {SUPPORTED}") from error
 
 
 def _texts(options: JavaValue) -> dict[str, str]:

@@ -42,7 +42,6 @@ _REFUSED = {
     **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE in another format", "drop it first")),
     **dict.fromkeys(
         (
-            "AlterColumn",
             "SetTableLocation",
             "SetTableSerDeProperties",
             "AlterTableClusterBy",

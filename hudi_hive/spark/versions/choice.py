@@ -9,7 +9,7 @@ import pyspark
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.versions.family import SparkFamily
 
-SUPPORTED: Final = "PySpark 4.0 to 4.3"
+SUPPORTED: Final = "PySpark 3.5 to 4.3"
 """What remedies name."""
 
 

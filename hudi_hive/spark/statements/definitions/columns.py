@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
@@ -232,21 +232,54 @@ def _altered(node: JavaValue) -> Iterator[Change]:
         if "newDefaultExpression" in flags:
             _refuse_default(flags["newDefaultExpression"], name)
         if flags.get("dropDefault"):
-            raise SchemaError(f"column {name!r} has no default value: columns of Hudi tables have none in Spark SQL")
-        kind, nullable = option(spec.newDataType()), option(spec.newNullability())
-        comment, position = option(spec.newComment()), option(spec.newPosition())
-        if kind is not None:
-            yield Change("change_type", name, (_type_text(kind, name),))
-        if nullable is not None:
-            yield Change("optional" if nullable else "required", name)
-        if comment is not None or flags.get("dropComment"):
-            yield Change("comment", name, (None if comment is None else str(comment),))
-        if position is not None:
-            yield Change("move", name, (), _place(position))
+            raise _no_default(name)
+        yield from _changed(
+            name,
+            option(spec.newDataType()),
+            option(spec.newNullability()),
+            _Comment(option(spec.newComment()), bool(flags.get("dropComment"))),
+            option(spec.newPosition()),
+        )
+
+
+def _altered_one(node: JavaValue) -> Iterator[Change]:
+    """Spark 3.5's node, which changes one column; an empty default there means ``DROP DEFAULT``."""
+    name = _dotted(node.column().name())
+    default = option(node.setDefaultExpression())
+    if default is not None and not str(default):
+        raise _no_default(name)
+    _refuse_default(node.setDefaultExpression(), name)
+    comment = _Comment(option(node.comment()), False)
+    yield from _changed(name, option(node.dataType()), option(node.nullable()), comment, option(node.position()))
+
+
+class _Comment(NamedTuple):
+    """What a statement says of a column's comment: another one, none any more, or nothing."""
+
+    text: JavaValue | None
+    dropped: bool
+
+
+def _changed(
+    name: str, kind: JavaValue | None, nullable: JavaValue | None, comment: _Comment, position: JavaValue | None
+) -> Iterator[Change]:
+    if kind is not None:
+        yield Change("change_type", name, (_type_text(kind, name),))
+    if nullable is not None:
+        yield Change("optional" if nullable else "required", name)
+    if comment.text is not None or comment.dropped:
+        yield Change("comment", name, (None if comment.text is None else str(comment.text),))
+    if position is not None:
+        yield Change("move", name, (), _place(position))
+
+
+def _no_default(name: str) -> SchemaError:
+    return SchemaError(f"column {name!r} has no default value: columns of Hudi tables have none in Spark SQL")
 
 
 _STATEMENTS: Final[dict[str, Callable[[JavaValue], Iterator[Change]]]] = {
     "AddColumns": _added,
+    "AlterColumn": _altered_one,
     "AlterColumns": _altered,
     "DropColumns": _dropped,
     "RenameColumn": _renamed,
