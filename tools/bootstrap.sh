@@ -26,6 +26,14 @@ echo "installing the pinned dependencies into $venv (once) ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 
+# Tests ask twenty statements of Spark 3.5, too, which lies in a folder of its own and shares the other packages.
+spark35="pyspark==3.5.9 py4j==0.10.9.7"
+if [ ! -d "$venv/pyspark-3.5/pyspark-3.5.9.dist-info" ]; then
+  rm -rf "$venv/pyspark-3.5"
+  # shellcheck disable=SC2086 # several requirements
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$venv/pyspark-3.5" $spark35
+fi
+
 # Logins by Kerberos need a package that is built here, with Debian's headers. Without it all else works, and the tests
 # that need it are left out with the reason.
 kerberos="gssapi==1.12.0 decorator==5.3.1"
