@@ -185,6 +185,7 @@ class RecordStager:
             raise RecordIdentifierError(error.message, path=self._table.location, remedy=error.remedy) from error
         try:
             paths = self._generator.partition_paths(keyed)
+            self._generator.check_values(paths)
         except (KeyGenerationError, UnknownColumnError) as error:
             raise RecordPartitionError(error.message, path=self._table.location, remedy=error.remedy) from error
         if path is not None:

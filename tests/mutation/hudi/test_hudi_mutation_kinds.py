@@ -224,3 +224,20 @@ def test_more_records_than_a_filter_names_one_by_one(tmp_path, kind, index):
     expected = {(keys[n], places[n]): (2, f"{keys[n]} 2") for n in (*range(1500), *range(2500, 3000))}
     expected |= {(keys[n], places[n]): (1, f"{keys[n]} 1") for n in range(2000, 2500)}
     assert seen(table) == {**AT_FIRST, **expected}
+
+
+@both_kinds
+def test_values_with_slashes_among_several_are_refused(tmp_path, kind):
+    """A path of two fields with three folders tells neither reader which value is which."""
+    path = tmp_path / "t"
+    table = HudiTable.create(path, name="t", table_type=kind, record_keys=["id"], partition_fields=["p", "q"])
+    table.insert(pa.table({"id": ["a"], "p": ["x"], "q": ["y"], "v": [1]}), QUICK)
+    wrong = pa.table({"id": ["n"], "p": ["x/y"], "q": ["z"], "v": [1]})
+    with HudiMutatorClient(table.path, QUICK) as client:
+        with pytest.raises(RecordPartitionError, match=r"'x/y/z'.*cannot be told apart"):
+            change(client, [(INSERT, wrong.to_pylist()[0])], ["x/y", "z"])
+        with client.new_transaction() as txn, pytest.raises(RecordPartitionError, match="cannot be told apart"):
+            HudiMutatorCoordinator(txn.table()).insert_batch(wrong)
+        change(client, [(INSERT, {"id": "n", "p": "x", "q": "z", "v": 2})], ["x", "z"])
+    rows = HudiTable.open(table.path).scan(selected_fields=["id", "p", "q"]).to_arrow().sort_by("id").to_pylist()
+    assert rows == [{"id": "a", "p": "x", "q": "y"}, {"id": "n", "p": "x", "q": "z"}]
