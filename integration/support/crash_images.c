@@ -72,7 +72,11 @@ static int ask(const char *call, const char *path) {
 
 static void done(int made) {
     int error = errno;
-    if (made >= 0) REAL(close)(made);
+    if (made >= 0) {
+        /* Said, too: a process that was forked meanwhile holds the connection open. */
+        send(made, "d", 1, MSG_NOSIGNAL);
+        REAL(close)(made);
+    }
     errno = error;
 }
 

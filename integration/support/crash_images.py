@@ -95,7 +95,7 @@ class CrashImages:
                     call, _, path = asking.recv(8192).decode(errors="replace").rstrip("\n").partition(" ")
                     self._met(call, path)
                     asking.sendall(b"g")
-                    asking.settimeout(5)  # a process that was forked meanwhile may hold the connection
+                    asking.settimeout(600)  # against hanging alone: who asked says that the call is done, or is dead
                     asking.recv(1)
                     if self._beside is not None and call not in ("arm", "disarm", "write"):
                         self._met(f"behind {call}", path)  # what is beside may change before the next call
@@ -157,3 +157,4 @@ def tell(call: str, path: Path) -> None:
         asking.connect(os.environ["CRASH_IMAGES_SOCKET"])
         asking.sendall(f"{call} {path}\n".encode())
         assert asking.recv(1) == b"g"
+        asking.sendall(b"d")
