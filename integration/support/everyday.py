@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import hudi_hive.spark as hudi_spark
+from integration.support.spark_names import missing_names
 from integration.support.spark_options import QUICK
 
 Step = Callable[[], None]
@@ -69,6 +70,7 @@ class Everyday:
             "streams": {"source": self._stream},
             "ALTER": {"ADD COLUMNS": lambda: self._run("ALTER TABLE t ADD COLUMNS (note STRING)", "a7 b9")},
             "services": {"compact": self._compact, "clean": lambda: void(hudi_spark.clean(self._spark, self._cow))},
+            "private names": {"all are there": self._names},
         }
 
     def _write(self, path: str, kind: str, mode: str, *rows: tuple[str, int]) -> None:
@@ -114,6 +116,11 @@ class Everyday:
         )
         query.awaitTermination()
         self._same(self._spark.sql("SELECT * FROM streamed"), "a1 b5")
+
+    def _names(self) -> None:
+        missing = missing_names(self._spark)
+        if missing:
+            raise AssertionError(f"not in this release: {missing}")
 
     def _compact(self) -> None:
         hudi_spark.compact(self._spark, self._mor)

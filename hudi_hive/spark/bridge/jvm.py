@@ -20,7 +20,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge.py4j_errors import bridge_errors, to_java
-from hudi_hive.spark.versions import SPARK, SUPPORTED, JavaValue, scala_items
+from hudi_hive.spark.versions import SPARK, SUPPORTED, JavaValue, features_on, scala_items
 
 _compiling = threading.Lock()
 _compiled: WeakKeyDictionary[JavaGateway, dict[str, JavaValue]] = WeakKeyDictionary()
@@ -84,7 +84,10 @@ class Jvm:
         try:
             return self.memoize(("class", name), lambda: self._class(name))
         except Py4JError as error:
-            raise SparkError(f"this version of Spark has no class {name}", remedy=f"use {SUPPORTED}") from error
+            raise SparkError(
+                f"this version of Spark has no class {name}, on which {features_on(name)} stand",
+                remedy=f"use {SUPPORTED}",
+            ) from error
 
     def _class(self, name: str) -> JavaValue:
         lang = self.view.java.lang

@@ -4,5 +4,16 @@ from __future__ import annotations
 
 from hudi_hive.spark.versions.choice import SPARK, SUPPORTED
 from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, scala_items
+from hudi_hive.spark.versions.names import FEATURES, Feature, features_on
 
-__all__ = ["SPARK", "SUPPORTED", "AnalyzerRule", "JavaValue", "SparkFamily", "scala_items"]
+__all__ = [
+    "FEATURES",
+    "SPARK",
+    "SUPPORTED",
+    "AnalyzerRule",
+    "Feature",
+    "JavaValue",
+    "SparkFamily",
+    "features_on",
+    "scala_items",
+]
