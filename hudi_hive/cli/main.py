@@ -39,6 +39,7 @@ _COMMANDS = {
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),
     "thriftserver": ("hudi_hive.cli.thriftserver", "Start a Spark SQL server (HiveServer2 protocol) on a metastore."),
+    "spark": ("hudi_hive.cli.spark", "Spark's own programs on Hudi tables: a server for clients of Spark Connect."),
 }
 
 

@@ -1,18 +1,33 @@
 """Spark SQL on Hudi tables: reads, writes and table services in PySpark sessions, as ordinary Spark plans.
 
 A plan is Spark's own vectorised Parquet or ORC scan over the files that :mod:`hudi_hive.plan` chose for the statement.
-Nothing here needs a JVM class of Hudi; everything is done through py4j on classic PySpark.
+Nothing here needs a JVM class of Hudi; everything is done through py4j on classic PySpark. Where only
+Spark Connect's client is installed (``pyspark-client``), ``enable`` is all that there is.
 """
 
 from __future__ import annotations
 
-from hudi_hive.spark.mutate import MutationReport, mutate, read_acid
-from hudi_hive.spark.scan import PlannedScan
-from hudi_hive.spark.session import enable, explain, last_scan, load, planned_scans, session_builder, table
-from hudi_hive.spark.thrift import ThriftServer
-from hudi_hive.spark.write import archive, clean, cluster, compact, init_metadata, restore, rollback, write
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.5 has only the second
+    from hudi_hive.spark.connect import ConnectServer
+    from hudi_hive.spark.mutate import MutationReport, mutate, read_acid
+    from hudi_hive.spark.scan import PlannedScan
+    from hudi_hive.spark.session import enable, explain, last_scan, load, planned_scans, session_builder, table
+    from hudi_hive.spark.thrift import ThriftServer
+    from hudi_hive.spark.write import archive, clean, cluster, compact, init_metadata, restore, rollback, write
+else:
+    from hudi_hive.spark.connect_client import enable
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            raise ImportError(f"hudi_hive.spark.{name} needs pyspark itself, not pyspark-client alone")
+        raise AttributeError(f"module 'hudi_hive.spark' has no attribute {name!r}")
+
 
 __all__ = [
+    "ConnectServer",
     "MutationReport",
     "PlannedScan",
     "ThriftServer",

@@ -13,9 +13,12 @@ from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
+# Blocks of docs/spark-connect.md need a server: connect/test_connect_server.py runs them.
 # Blocks on Hive's ACID tables need a metastore of Hive 3 or 4: test_spark_mutate.py is about those.
 BLOCKS = [
-    block for block in [*page_blocks("python"), *docstring_blocks()] if block.needs_jvm and "bank" not in block.text
+    block
+    for block in [*page_blocks("python"), *docstring_blocks()]
+    if block.needs_jvm and "bank" not in block.text and not block.where.startswith("docs/spark-connect.md")
 ]
 
 

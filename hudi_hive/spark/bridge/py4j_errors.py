@@ -158,7 +158,7 @@ def _unwrapped(java_exception: JavaValue) -> JavaValue:
 
 
 def _carry(error: HudiHiveError) -> _CallbackError:
-    text = str(error)
+    text = f"{type(error).__name__}: {error}"
     with _lock:
         _pending_errors[text] = error
         _pending_errors.move_to_end(text)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
+from hudi_hive.spark import connect_client
 from hudi_hive.spark.bridge import (
     REDACTED_NAMES,
     REDACTION,
@@ -44,6 +45,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
 
     Args:
         spark: a session of classic PySpark 3.5 to 4.3; sessions made before this call and not enabled stay as they are.
+            A session of Spark Connect is only checked: its server must be enabled (``docs/spark-connect.md``).
         storage_options: credentials and settings of stores, as for :class:`~hudi_hive.storage.Storage`, for all that
             is read and written in the context's sessions. They go before Spark's Hadoop configuration, which counts
             too; Spark's own readers get them where that says nothing (``docs/credentials.md``).
@@ -52,9 +54,11 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
         The session.
 
     Raises:
-        SparkError: the session cannot be hooked: Spark Connect, ``PYSPARK_PIN_THREAD=false``, or a version that lacks
-            what is needed.
+        SparkError: the session cannot be hooked: a Spark Connect server that is not enabled,
+            ``PYSPARK_PIN_THREAD=false``, or a version that lacks what is needed.
     """
+    if connect_client.is_connect_session(spark):
+        return connect_client.enable(spark, storage_options=storage_options)
     environment, session = _environment(spark), _java_session(spark)
     hide_secrets(spark.sparkContext, session)
     if storage_options is not None:
@@ -197,7 +201,10 @@ def _frame(spark: SparkSession, plan: JavaValue) -> DataFrame:
 def _java_session(spark: SparkSession) -> JavaValue:
     session = getattr(spark, "_jsparkSession", None)
     if session is None:
-        raise SparkError("not a session of classic PySpark", remedy="Spark Connect has no JVM in this process")
+        raise SparkError(
+            "this function needs Spark's JVM in its own process, which a client of Spark Connect has not",
+            remedy="use spark.sql, spark.table and format('hudi') on an enabled server (docs/spark-connect.md)",
+        )
     return session
 
 
