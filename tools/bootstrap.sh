@@ -49,3 +49,11 @@ if ! "$venv/bin/python" -c 'import gssapi' 2>/dev/null; then
     echo "note: no logins by Kerberos: apt-get install libkrb5-dev, then pip install $kerberos" >&2
   fi
 fi
+
+# The pages of `hudi-hive ui` are looked at in a real browser. Without it those tests are left out with the reason.
+if ! command -v chromium >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  install=(apt-get install --yes --quiet --no-install-recommends chromium)
+  export DEBIAN_FRONTEND=noninteractive
+  { "${install[@]}" || { apt-get update && "${install[@]}"; }; } </dev/null >/dev/null 2>&1 ||
+    echo "note: no browser for the tests of pages: apt-get install chromium" >&2
+fi

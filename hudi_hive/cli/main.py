@@ -35,6 +35,7 @@ _COMMANDS = {
     "pull": ("hudi_hive.cli.query", "Rows of new commits since the last pull, once each."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
     "sql": ("hudi_hive.cli.sql", "SELECT from synced tables, or from tables at paths; no JVM."),
+    "ui": ("hudi_hive.cli.ui", "Tables as pages in a browser: timeline, files, schemas, queries, syncs."),
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),

@@ -97,6 +97,17 @@ class ConnectorMetadata:
         names = self._metastore.tables(schema.lower())
         return sorted(str(t.tableName) for t in self._metastore.table_objects(schema.lower(), names) if is_hudi(t))
 
+    def base_paths(self, schema: str) -> dict[str, str]:
+        """Base paths of the Hudi tables of a database by name, sorted, as registered; the tables are not opened.
+
+        Raises:
+            NoSuchObjectError: there is no such database.
+            MetastoreError: what is registered contradicts itself.
+        """
+        names = self._metastore.tables(schema.lower())
+        tables = [table for table in self._metastore.table_objects(schema.lower(), names) if is_hudi(table)]
+        return {name: base_path_of(table) for name, table in sorted((str(t.tableName), t) for t in tables)}
+
     def views(self, schema: str) -> list[str]:
         """Names of the views of a database, sorted, whatever their text and tables.
 

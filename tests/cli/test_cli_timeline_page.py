@@ -8,10 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.cli.timeline.timeline_data import InstantMark, TimelinePicture
-from hudi_hive.cli.timeline.timeline_page import render
 from hudi_hive.table.properties import table_checksum
 from hudi_hive.timeline import Instant, State
+from hudi_hive.ui.timeline import InstantMark, TimelinePicture, render
 from tests.cli.shared.cli_helpers import TABLE, WIDE, run
 from tests.support.fixture_tables import expected, unzip_fixture
 

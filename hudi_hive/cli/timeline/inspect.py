@@ -76,9 +76,8 @@ def timeline(
 
 
 def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, output: Output) -> None:
-    from hudi_hive.cli.timeline.timeline_data import collect
-    from hudi_hive.cli.timeline.timeline_page import render
     from hudi_hive.errors import StorageError
+    from hudi_hive.ui.timeline import collect, render
 
     picture = collect(client, archived=archived, max_groups=max_groups)
     try:

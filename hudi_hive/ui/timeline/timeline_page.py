@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
-from hudi_hive.cli.timeline.timeline_data import BASE, FileMark, GroupRow, InstantMark, TimelinePicture
 from hudi_hive.timeline import Instant, instant_to_millis
+from hudi_hive.ui.timeline.timeline_data import BASE, FileMark, GroupRow, InstantMark, TimelinePicture
 
 _LANES = (
     "commit",
@@ -40,23 +40,33 @@ _DAY = 700  # the date is told anew after so many px: whoever scrolls sees one
 
 
 def render(picture: TimelinePicture) -> str:
-    """The page as HTML text."""
-    axis = _Axis.of(picture)
-    figure = _Figure(axis)
-    _draw_lanes(figure, picture.instants)
-    _draw_records(figure, picture.instants)
-    _draw_groups(figure, picture)
-    style = (resources.files("hudi_hive.cli.timeline") / "timeline_page.css").read_text(encoding="utf-8")
+    """The timeline as the text of one HTML page that needs no other file."""
     facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in picture.facts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
-        f"<title>{escape(picture.title)} – timeline</title><style>{style}</style></head><body>"
+        f"<title>{escape(picture.title)} – timeline</title><style>{style_sheet()}</style></head><body>"
         f"<header><h1>{escape(picture.title)}</h1><dl>{facts}</dl></header>"
-        f"<main><section>{_legend(picture)}{figure.html()}{_caption(picture)}</section>"
-        f"<section><h2>Instants</h2>{_table(picture.instants)}</section></main></body></html>\n"
+        f"<main>{render_body(picture)}</main></body></html>\n"
     )
+
+
+def render_body(picture: TimelinePicture) -> str:
+    """The picture and the list of instants as two ``section`` elements of HTML, for a page that has the style sheet."""
+    figure = _Figure(_Axis.of(picture))
+    _draw_lanes(figure, picture.instants)
+    _draw_records(figure, picture.instants)
+    _draw_groups(figure, picture)
+    return (
+        f"<section>{_legend(picture)}{figure.html()}{_caption(picture)}</section>"
+        f"<section><h2>Instants</h2>{_table(picture.instants)}</section>"
+    )
+
+
+def style_sheet() -> str:
+    """The CSS of the picture, with colours for light and dark screens."""
+    return (resources.files("hudi_hive.ui.timeline") / "timeline_page.css").read_text(encoding="utf-8")
 
 
 # -- the axis --------------------------------------------------------------------------------------------------------

@@ -55,22 +55,34 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class TimelinePicture:
-    """All data of the page; ``groups_total`` also counts the groups that are not drawn."""
+    """All data of the page; ``groups_total`` also counts the groups, ``instants_before`` the instants not drawn."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
     instants: tuple[InstantMark, ...]
     groups: tuple[GroupRow, ...]
     groups_total: int
+    instants_before: int = 0
 
 
-def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200) -> TimelinePicture:
+def collect(
+    client: MetaClient,
+    *,
+    archived: bool = False,
+    max_groups: int = 200,
+    with_groups: bool = True,
+    max_instants: int | None = None,
+    until: str | None = None,
+) -> TimelinePicture:
     """Collect the data of a table: one read per completed write and one listing per partition.
 
     Args:
         client: the table.
         archived: archived instants too.
         max_groups: the most recently written groups that are drawn.
+        with_groups: whether file groups are drawn at all; no partition is listed without them.
+        max_instants: the newest instants that are drawn; all without it.
+        until: only instants requested before this one.
 
     Raises:
         HudiHiveError: the table cannot be read.
@@ -80,7 +92,11 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
     if archived:
         active = set(instants)
         instants = sorted({*timeline.archived().instants, *active}, key=lambda instant: instant.sort_key)
-    groups = _groups(client)
+    count = len(instants)
+    if until is not None:
+        instants = [instant for instant in instants if instant.requested < until]
+    before = 0 if max_instants is None else max(0, len(instants) - max_instants)
+    groups = _groups(client) if with_groups else []
     total = len(groups)
     drawn = sorted(groups, key=lambda row: row.newest, reverse=True)[:max_groups]
     config = client.config
@@ -90,7 +106,7 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
         "table version": str(config.version),
         "partition columns": ", ".join(config.partition_fields) or "none",
         "record key": ", ".join(config.record_keys) or "none",
-        "instants": f"{len(instants):,}",
+        "instants": f"{count:,}",
         "time zone of instants": config.timezone,
         "pending": f"{len(timeline.pending()):,}",
         "partitions": f"{len({row.partition for row in groups}):,}",
@@ -99,9 +115,10 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
     return TimelinePicture(
         title=config.name,
         facts=tuple(facts.items()),
-        instants=tuple(_mark(client, instant) for instant in instants),
+        instants=tuple(_mark(client, instant) for instant in instants[before:]),
         groups=tuple(sorted(drawn, key=lambda row: (row.partition, row.files[0].instant, row.file_id))),
         groups_total=total,
+        instants_before=before,
     )
 
 
