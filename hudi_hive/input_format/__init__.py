@@ -6,7 +6,6 @@ Tables and plain folders may be mixed in one job; the job's conf is never change
 from __future__ import annotations
 
 from hudi_hive.input_format.combine import CombinedSplit, HoodieCombineHiveInputFormat
-from hudi_hive.input_format.combining import BlockLocation
 from hudi_hive.input_format.job import InputPath, JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.job_report import report
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
@@ -14,6 +13,7 @@ from hudi_hive.input_format.path_filter import HoodieROTablePathFilter
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, JobTablePlan
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
 from hudi_hive.input_format.splits import FileSplit, cut_files
+from hudi_hive.storage import BlockLocation
 
 __all__ = [
     "STATUS_SCHEMA",

@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from hudi_hive.input_format.combining import BlockLocation, CombineSizes, blocks_of_file, combine_blocks
+from hudi_hive.input_format.combining import CombineSizes, blocks_of_file, combine_blocks
 from hudi_hive.input_format.job import JobConf, is_in_job
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import FileStatus
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat
-from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.input_format.splits import FileSplit, locations_of_files
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import jobs
+from hudi_hive.storage import BlockLocation, FileBlocks
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class CombinedSplit:
         return self.splits[0].base_path
 
 
-def whole_file_here(status: FileStatus) -> list[BlockLocation]:
+def _whole_file_here(status: FileStatus) -> list[BlockLocation]:
     """The one block that a file has on file systems without locations, at a node called ``localhost``."""
     return [BlockLocation(0, status.length)] if status.length else []
 
@@ -64,7 +65,7 @@ class HoodieCombineHiveInputFormat:
     Args:
         conf: as for :class:`HoodieParquetInputFormat`.
         realtime: merge log files.
-        locations: where the blocks of files are; all at one node without it.
+        locations: where the blocks of files are; without it as the store tells (HDFS), of others all at one node.
         storage_options, counters: as for :class:`HoodieParquetInputFormat`.
 
     Raises:
@@ -76,7 +77,7 @@ class HoodieCombineHiveInputFormat:
         conf: Mapping[str, Any],
         *,
         realtime: bool = False,
-        locations: Locations = whole_file_here,
+        locations: Locations | None = None,
         storage_options: Mapping[str, Any] | None = None,
         counters: IoCounters | None = None,
     ) -> None:
@@ -121,16 +122,23 @@ class HoodieCombineHiveInputFormat:
             rack=self._size(jobs.SPLIT_MIN_SIZE_RACK) or least,
         )
         for statuses in _by_table(self.input_format.list_status()):
+            located = self._located(statuses)
             blocks = [
                 block
                 for place, status in enumerate(statuses)
-                for block in blocks_of_file(
-                    place, self._locations(status), status.length, status.splittable, sizes.most
-                )
+                for block in blocks_of_file(place, located[place], status.length, status.splittable, sizes.most)
             ]
             for group in combine_blocks(blocks, sizes):
                 parts = tuple(_part(statuses[one.file], one.offset, one.length) for one in group.blocks)
                 yield CombinedSplit(parts, group.hosts)
+
+    def _located(self, statuses: Sequence[FileStatus]) -> Sequence[FileBlocks]:
+        """The blocks of files, as the caller or the store tells."""
+        if self._locations is not None:
+            return [self._locations(status) for status in statuses]
+        paths = pa.chunked_array([pa.array([status.path for status in statuses], pa.string())])
+        told = locations_of_files(paths, self.input_format.stores)
+        return [blocks or _whole_file_here(status) for blocks, status in zip(told, statuses, strict=True)]
 
     def _size(self, option: Any, default: int = 0) -> int:  # noqa: ANN401 - an option of bytes
         return int(self.conf.value(option)) if is_in_job(self.conf, option) else default

@@ -11,24 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.storage import BlockLocation
 
 DEFAULT_RACK = "/default-rack"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockLocation:
-    """A part of a file and where its replicas are.
-
-    Attributes:
-        offset, length: bytes.
-        hosts: the nodes that hold a replica.
-        racks: the rack of each of them; all in one without it.
-    """
-
-    offset: int
-    length: int
-    hosts: tuple[str, ...] = ("localhost",)
-    racks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hudi_hive.caching import cached_property
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.plan import FileStatus, InputPlan, JobTablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
-from hudi_hive.input_format.splits import FileSplit, cut_files, file_splits
+from hudi_hive.input_format.splits import FileSplit, cut_files, file_splits, locations_of_files
 from hudi_hive.metrics import IoCounters
 from hudi_hive.storage import Stores, is_hadoop_name, layered
 
@@ -95,7 +95,7 @@ class HoodieParquetInputFormat:
         return cut_files(self.plan.statuses, self.conf, number)
 
     def get_splits(self, number: int = 1) -> list[FileSplit]:
-        """All splits, as objects: byte ranges of files, cut by Hadoop's size rule.
+        """All splits, as objects: byte ranges of files, cut by Hadoop's size rule, with the nodes that have them.
 
         Args:
             number: how many splits the engine would like.
@@ -103,7 +103,9 @@ class HoodieParquetInputFormat:
         Raises:
             InvalidOptionError: a negative number, or a size key that is none; and what listing raises.
         """
-        return file_splits(self.plan.statuses, self.splits_table(number))
+        statuses = self.plan.statuses
+        located = locations_of_files(statuses.column("path"), self.stores)
+        return file_splits(statuses, self.splits_table(number), located)
 
     def get_record_reader(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
         """Rows of one split.

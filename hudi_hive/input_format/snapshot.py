@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -137,6 +139,9 @@ class _WithPending:
 
     def pending_compactions(self) -> pa.Table:
         return self._timeline.pending_compactions()
+
+    def written_names(self, times: Collection[str]) -> Collection[str]:
+        return self._timeline.written_names(times)
 
 
 def _announces_rows(instant: Instant) -> bool:

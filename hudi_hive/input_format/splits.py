@@ -5,6 +5,7 @@ Source: docs/format/hive.md#hive-input-formats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,13 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job import JobConf
 from hudi_hive.options import jobs
+from hudi_hive.storage import FileBlocks, HadoopPath, Stores, hosts_of_range
 
 _SLOP = 1.1
 """A file is cut only while more than so many split sizes are left, so that no tiny last split comes out."""
+
+_TELLING = "hdfs:"
+"""How paths begin whose store tells where the parts of files are."""
 
 # Hadoop's own block sizes: 32 MB for the local file system and s3a, 128 MB for HDFS and the rest, 64 MB for gs.
 _BLOCK_SIZES = {
@@ -44,6 +49,7 @@ class FileSplit:
         base_path: the file's table; None for a plain file.
         partition: the file's partition path; None for a plain file.
         instant: requested time of the commit that wrote the file; None for a plain file.
+        hosts: the nodes that have most of the range, where the store tells (HDFS); none elsewhere.
     """
 
     path: str
@@ -54,6 +60,7 @@ class FileSplit:
     base_path: str | None
     partition: str | None
     instant: str | None
+    hosts: tuple[str, ...] = ()
 
 
 def block_size(conf: JobConf, path: str) -> int:
@@ -82,8 +89,8 @@ def cut_files(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
     splittable = statuses.column("splittable").to_numpy(zero_copy_only=False).astype(bool)
     goal = int(lengths.sum()) // max(number, 1)
     minimum = max(conf.value(jobs.SPLIT_MIN_SIZE), 1)
-    blocks = _block_sizes(statuses, conf)
-    sizes = np.maximum(minimum, np.minimum(goal, blocks))
+    block_sizes = _block_sizes(statuses, conf)
+    sizes = np.maximum(minimum, np.minimum(goal, block_sizes))
     sizes = np.where(splittable, np.maximum(sizes, 1), np.maximum(lengths, 1))
     # Pieces of full size: the least k with length - k * size <= 1.1 * size; the rest is one more piece if not empty.
     full = np.maximum(np.ceil((lengths - _SLOP * sizes) / sizes), 0).astype(np.int64)
@@ -107,15 +114,42 @@ def _block_sizes(statuses: pa.Table, conf: JobConf) -> npt.NDArray[np.int64]:
     return found
 
 
-def file_splits(statuses: pa.Table, pieces: pa.Table) -> list[FileSplit]:
-    """The splits as objects, for engines that want them one by one."""
+def locations_of_files(paths: pa.ChunkedArray, stores: Stores) -> list[FileBlocks]:
+    """Where the parts of files are; none of files whose store does not tell.
+
+    Args:
+        paths: of the files, as the caller writes them.
+        stores: the job's file systems.
+    """
+    blocks: list[FileBlocks] = [()] * len(paths)
+    told = pc.starts_with(paths, _TELLING)
+    if not pc.any(told).as_py():
+        return blocks
+    by_store: dict[str, list[tuple[int, HadoopPath]]] = {}
+    for place in np.flatnonzero(told.to_numpy()).tolist():
+        path = HadoopPath.parse(paths[place].as_py())
+        by_store.setdefault(path.store, []).append((place, path))
+    for files in by_store.values():
+        located = stores.of(files[0][1]).block_locations(pa.array([path.key for _, path in files]))
+        if located is not None:
+            for (number, _), parts in zip(files, located, strict=True):
+                blocks[number] = parts
+    return blocks
+
+
+def file_splits(statuses: pa.Table, pieces: pa.Table, blocks: Sequence[FileBlocks]) -> list[FileSplit]:
+    """The splits as objects, for engines that want them one by one; ``blocks`` has the blocks of each file."""
     columns = ["path", "length", "group", "base_path", "partition", "instant"]
     rows = statuses.select(columns).take(pieces.column("file"))
     values = [rows.column(name).to_pylist() for name in columns]
     starts, lengths = pieces.column("start").to_pylist(), pieces.column("length").to_pylist()
+    hosts = [
+        hosts_of_range(blocks[file], start, length)
+        for file, start, length in zip(pieces.column("file").to_pylist(), starts, lengths, strict=True)
+    ]
     return [
-        FileSplit(path, start, length, file_length, group, base, partition, instant)
-        for path, file_length, group, base, partition, instant, start, length in zip(
-            *values, starts, lengths, strict=True
+        FileSplit(path, start, length, file_length, group, base, partition, instant, nodes)
+        for path, file_length, group, base, partition, instant, start, length, nodes in zip(
+            *values, starts, lengths, hosts, strict=True
         )
     ]

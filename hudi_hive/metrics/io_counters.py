@@ -12,7 +12,8 @@ class IoCounters:
     """Thread-safe counts of storage calls of one table or one job.
 
     ``lists`` counts directory listings, ``opens`` files opened, ``reads`` read calls made by us, ``bytes_read`` the
-    bytes they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted. Of a cache of
+    bytes they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted,
+    ``locations`` look-ups of the nodes that have a file. Of a cache of
     remote files, ``cache_hits`` and ``cache_misses`` count ranges, ``cache_bytes`` bytes that it gave, and
     ``cache_damaged`` parts of it that were damaged. ``listed`` and ``opened`` hold how often each path was listed or
     opened.

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+Totals = Mapping[str, tuple[int, float]]
+"""Counts and milliseconds by action."""
+
 PREFIX: Final = "HoodieMetadata"
 """The first part of all names."""
 
@@ -45,6 +48,22 @@ class MetadataMetrics:
             yield
         finally:
             self.add(action, millis=(time.perf_counter() - begin) * 1000)
+
+    def totals(self) -> Totals:
+        """Count and milliseconds of each action so far."""
+        with self._lock:
+            return {action: (count, self._millis.get(action, 0.0)) for action, count in self._counts.items()}
+
+    def since(self, before: Totals) -> Totals:
+        """What was added to :meth:`totals` since they were ``before``, of actions that something was added to."""
+        nothing = (0, 0.0)
+        pairs = ((action, now, before.get(action, nothing)) for action, now in self.totals().items())
+        return {action: (now[0] - then[0], now[1] - then[1]) for action, now, then in pairs if now != then}
+
+    def merge(self, totals: Totals) -> None:
+        """Add what another process counted."""
+        for action, (count, millis) in totals.items():
+            self.add(action, count, millis=millis)
 
     def set_sizes(self, sizes: Mapping[str, int]) -> None:
         """Replace the sizes of metadata tables by those of the table that was written last.

@@ -87,8 +87,7 @@ END_INSTANT_SCHEMA: Final = Option(
     boolean,
     False,
     "Ranges: show the schema as of the last commit in place of the newest.",
-    honoured_by=(READ, INPUT_FORMAT),
-    refused={STREAM: Refused("a stream shows the columns that the table has when it starts", ("false",))},
+    honoured_by=(READ, STREAM, INPUT_FORMAT),
 )
 METADATA_VALIDATE: Final = Option[bool | None](
     "hoodie.metadata.validate",

@@ -3,6 +3,7 @@
 One class over stores of one interface: the local disk, object stores, HDFS, fsspec. It knows nothing of Hudi.
 """
 
+from hudi_hive.storage.block_locations import FileBlocks, hosts_of_range
 from hudi_hive.storage.hadoop_paths import (
     ExpandedPath,
     HadoopPath,
@@ -20,6 +21,7 @@ from hudi_hive.storage.local_files import exchange
 from hudi_hive.storage.storage import Storage
 from hudi_hive.storage.stores import (
     LISTING_SCHEMA,
+    BlockLocation,
     Credentials,
     FileVersion,
     HadoopOptions,
@@ -39,8 +41,10 @@ from hudi_hive.storage.together import run_together
 __all__ = [
     "HAS_FLOCK",
     "LISTING_SCHEMA",
+    "BlockLocation",
     "Credentials",
     "ExpandedPath",
+    "FileBlocks",
     "FileVersion",
     "HadoopOptions",
     "HadoopPath",
@@ -55,6 +59,7 @@ __all__ = [
     "expand",
     "expand_braces",
     "hadoop_properties",
+    "hosts_of_range",
     "is_glob",
     "is_hadoop_name",
     "is_hidden",

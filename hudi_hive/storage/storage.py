@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 from hudi_hive.errors import PathNotFoundError, StorageError, UnsafePathError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.storage import local_files
+from hudi_hive.storage.block_locations import FileBlocks, locations_of
 from hudi_hive.storage.cache import cached_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
@@ -241,6 +242,10 @@ class Storage(OpenedWhenUsed):
     def statuses(self, paths: Sequence[str]) -> Sequence[PathStatus]:
         """What each of some paths names; a remote store is asked for several at the same time."""
         return run_together(self, [partial(self.status, path) for path in paths])
+
+    def block_locations(self, paths: pa.Array) -> Sequence[FileBlocks] | None:
+        """Where the parts of files are, on a store that tells (HDFS whose web address is known); None on others."""
+        return locations_of(self, self._store, paths)
 
     # -- reading -------------------------------------------------------------------------------------------------
 

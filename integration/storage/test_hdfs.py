@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +22,13 @@ from hudi_hive.errors import (
     StoreUnreachableError,
     TableExistsError,
 )
+from hudi_hive.input_format import (
+    HoodieCombineHiveInputFormat,
+    HoodieParquetInputFormat,
+    HoodieParquetRealtimeInputFormat,
+    JobConf,
+)
+from hudi_hive.plan.splits import SplitOptions
 from hudi_hive.storage import PathKind, Storage
 from hudi_hive.write.coordination.locks import FileSystemLock, LockProvider, StoreLock
 from integration.support.stores.hdfs import HdfsServer
@@ -30,10 +39,16 @@ FIELDS = {"name": "t", "record_keys": ["id"], "partition_fields": ["p"], "orderi
 
 
 @pytest.fixture(scope="module")
-def hdfs() -> Iterator[str]:
+def server() -> Iterator[HdfsServer]:
+    """A running HDFS of two data nodes."""
+    with HdfsServer(["node1.test", "node2.test"]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def hdfs(server: HdfsServer) -> str:
     """URI of a running HDFS."""
-    with HdfsServer() as server:
-        yield server.uri
+    return server.uri
 
 
 def rows(first: int) -> pa.Table:
@@ -177,3 +192,97 @@ def test_a_name_node_that_does_not_answer_is_said_to() -> None:
     storage = Storage("hdfs://127.0.0.1:1/lake", {"retry_timeout": 1})
     with pytest.raises(StoreUnreachableError, match="no answer from HDFS"):
         storage.read_bytes("x")
+
+
+# -- where blocks are --------------------------------------------------------------------------------------------------
+
+
+def web_options(server: HdfsServer) -> dict[str, str]:
+    """Options with the name node's web address, which may take its time."""
+    return {"dfs.namenode.http-address": server.web, "request_timeout": "300"}
+
+
+@pytest.fixture(scope="module")
+def spread_table(server: HdfsServer) -> HudiTable:
+    """A table with a file of several blocks, which two nodes have, opened with the name node's web address."""
+    options = web_options(server)
+    table = HudiTable.create(f"{server.uri}/located", storage_options=options, **FIELDS)
+    names = pa.array([os.urandom(1 << 10).hex() for _ in range(3000)])
+    table.upsert(rows(0))
+    more = {"id": [f"x{i}" for i in range(3000)], "p": ["p1"] * 3000, "ts": [1] * 3000, "v": [1] * 3000, "t": names}
+    table.bulk_insert(pa.table(more), {"hoodie.parquet.block.size": str(1 << 20)})
+    return table.refresh()
+
+
+def most_held(blocks: list[tuple[int, int, tuple[str, ...]]], start: int, length: int) -> set[str]:
+    """The nodes that have most of a range, by Hadoop's own client's answer."""
+    held: dict[str, int] = {}
+    for offset, size, hosts in blocks:
+        share = min(offset + size, start + length) - max(offset, start)
+        for host in hosts if share > 0 else ():
+            held[host] = held.get(host, 0) + share
+    return {host for host, size in held.items() if size == max(held.values())}
+
+
+def test_splits_of_the_connector_name_the_hosts_that_hadoop_names(server: HdfsServer, spread_table: HudiTable) -> None:
+    with spread_table.scan().splits(options=SplitOptions(target_size=1 << 20)) as loader:
+        splits = list(loader)
+    assert any(split.is_part for split in splits)
+    named = set()
+    for split in splits:
+        blocks = server.blocks(f"/located/{split.path}")
+        assert len(split.hosts) == 1 and set(split.hosts) <= most_held(blocks, split.start, split.length)
+        named |= set(split.hosts)
+    assert named <= {"node1.test", "node2.test"}
+    assert pickle.loads(pickle.dumps(splits)) == splits
+    assert sum(len(list(spread_table.scan().page_sources().read(split))) > 0 for split in splits) == len(splits)
+
+
+def test_splits_of_the_input_formats_name_them_too(server: HdfsServer, spread_table: HudiTable) -> None:
+    conf = {"mapreduce.input.fileinputformat.inputdir": f"{server.uri}/located", "dfs.blocksize": "1048576"}
+    web = web_options(server)
+    for kind in (HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat):
+        splits = kind(JobConf(conf), storage_options=web).get_splits(8)
+        assert len(splits) > 4
+        for split in splits:
+            blocks = server.blocks(split.path.removeprefix(server.uri))
+            assert len(split.hosts) == 1 and set(split.hosts) <= most_held(blocks, split.start, split.length)
+        assert all(split.hosts == () for split in kind(JobConf(conf)).get_splits(8))  # nobody said where to ask
+    combined = HoodieCombineHiveInputFormat(
+        JobConf({**conf, "mapreduce.input.fileinputformat.split.minsize.per.node": "1"}), storage_options=web
+    ).get_splits()
+    assert {host for split in combined for host in split.hosts} <= {"node1.test", "node2.test"}
+    for split in combined:
+        for part in split.splits if split.hosts else ():
+            first = next(iter(server.blocks(part.path.removeprefix(server.uri))[part.start >> 20 :]))
+            assert set(split.hosts) <= set(first[2])
+
+
+def test_a_name_node_that_does_not_tell_is_asked_once(server: HdfsServer, spread_table: HudiTable, caplog) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    web = {"dfs.namenode.http-address": f"127.0.0.1:{port}"}
+    table = HudiTable.open(f"{server.uri}/located", web)
+    with table.scan().splits() as loader:
+        splits = list(loader)
+    assert splits and all(split.hosts == () for split in splits)
+    assert sum("no name node tells" in record.message for record in caplog.records) == 1
+
+
+def test_name_nodes_of_a_service_are_asked_in_turn(
+    server: HdfsServer, spread_table: HudiTable, tmp_path, monkeypatch
+) -> None:
+    """One is down; addresses stand in the files of HADOOP_CONF_DIR, as clients of Hadoop have them."""
+    names = {
+        "dfs.nameservices": "ours",
+        "dfs.ha.namenodes.ours": "a,b",
+        "dfs.namenode.rpc-address.ours.a": "127.0.0.1:1",
+        "dfs.namenode.rpc-address.ours.b": server.uri.removeprefix("hdfs://"),
+        "dfs.namenode.http-address.ours.a": "127.0.0.1:1",
+        "dfs.namenode.http-address.ours.b": server.web,
+    }
+    entries = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in names.items())
+    (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{entries}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with HudiTable.open("hdfs://ours/located", {"request_timeout": "300"}).scan().splits() as loader:
+        assert all(len(split.hosts) == 1 for split in loader)

@@ -19,6 +19,7 @@ from hudi_hive.errors import MissingSecretError, StoreCredentialsError
 from hudi_hive.glue import GlueSettings
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
 from hudi_hive.metastore import DelegationToken, Sasl, Tls
+from hudi_hive.metrics import Totals
 from hudi_hive.options import storage as names
 from hudi_hive.read.remote import ShippedStep, mask_secrets
 from hudi_hive.secret_references import add_secrets, collected_secrets, is_reference, reference_to, secret_behind
@@ -318,12 +319,19 @@ class _Variable:
         self.value = value
 
 
+class _Tally:
+    """Takes no counts: the step makes none."""
+
+    def add(self, term: Totals, /) -> None:
+        raise AssertionError(term)
+
+
 def test_steps_bring_their_secrets_beside_them(elsewhere: Callable[[], None]) -> None:
     with collected_secrets() as secrets:
         pickled = pickle.dumps(_Uses(Credentials(KEYS)))
     assert set(secrets.values()) == set(KEYS.values())
     masked = mask_secrets(secrets, _Variable)
-    step = ShippedStep(pickled, masked, "_Uses")
+    step = ShippedStep(pickled, masked, "_Uses", _Tally())
     variable = masked.variable.value
     assert SECRET.encode() not in variable + masked.mask and mask_secrets(secrets, _Variable).mask != masked.mask
     data = pickle.dumps(step)

@@ -71,6 +71,16 @@ def test_two_attempts_of_a_task_are_one_file_whatever_the_order_of_the_listing()
         assert names(view.file_slices(), "base_file") == [second]
 
 
+def test_of_several_attempts_that_counts_which_the_commit_names():
+    attempts = [f"f_0-0-{number}_10.parquet" for number in (5, 12, 7)]
+    others = ["f_0-0-9_20.parquet", "g_0-0-1_10.parquet"]
+    for named in attempts:
+        instants = Instants({"10": "11", "20": "21"}, written=[("10", named), ("10", "g_0-0-1_10.parquet")])
+        view = FileSystemView(listing(*attempts, *others), instants)
+        assert names(view.latest_base_files()) == others
+        assert names(view.latest_base_files("19")) == [named, others[1]]
+
+
 def test_replaced_groups_are_dead_from_then_on():
     view = FileSystemView(
         listing("p/f_0-0-1_10.parquet", "p/g_0-0-1_20.parquet", "q/f_0-0-1_10.parquet"),

@@ -94,10 +94,11 @@ def partition_rows(
     """
     field = _field_of(table, partition)
     # A key may be there once in each of several indexes, of a partition of the table each.
-    parts = [
-        _group_rows(_groups_of(partition, groups, keys), field, schema)
-        for groups in table.prefixed_groups(partition).values()
-    ]
+    with table.metrics.timed("scan"):
+        parts = [
+            _group_rows(_groups_of(partition, groups, keys), field, schema)
+            for groups in table.prefixed_groups(partition).values()
+        ]
     return pa.concat_tables([schema.empty_table(), *parts])
 
 

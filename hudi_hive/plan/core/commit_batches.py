@@ -112,12 +112,18 @@ class Commits:
         """The time of the last write; None when there is none."""
         return max((time for time, _ in self._writes()), default=None)
 
-    def _writes(self) -> list[tuple[str, Instant]]:
+    def last_requested(self, end: str) -> str | None:
+        """The requested time of the last action up to a time, whose schema that end has; None without any."""
+        return max((item.requested for time, item in self._timed() if time <= end), default=None)
+
+    def _timed(self) -> list[tuple[str, Instant]]:
         by_transition = self._policy is HollowCommitPolicy.USE_TRANSITION_TIME and self._client.timeline.layout == 1
-        timed = [(range_time(self._client, item, by_transition), item) for item in self._range.instants]
+        return [(range_time(self._client, item, by_transition), item) for item in self._range.instants]
+
+    def _writes(self) -> list[tuple[str, Instant]]:
         timeline = self._client.timeline
         return sorted(
-            ((time, item) for time, item in timed if not _is_clustering(self._range, timeline, item)),
+            ((time, item) for time, item in self._timed() if not _is_clustering(self._range, timeline, item)),
             key=lambda pair: pair[0],
         )
 

@@ -33,6 +33,7 @@ from hudi_hive.plan.splits.splits import (
     files_to_cut,
     make_splits,
     to_splits,
+    with_hosts,
 )
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
@@ -301,6 +302,8 @@ class _State:
                 groups = read_row_groups(self._storage, large) if large else None
             changes = {} if plan.changes is None else {"changes": plan.changes}
             splits = make_splits(plan.slices, self._options, groups, **changes)
+            if self._storage is not None:
+                splits = with_hosts(splits, self._storage)
             while splits.num_rows:
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopped or self._outstanding <= self._low_mark)

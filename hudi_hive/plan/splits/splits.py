@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, PartitionValueError
 from hudi_hive.plan.model import CHANGE_SCHEMA, PLAN_SCHEMA, Query, ScanPlan
 from hudi_hive.predicate import RowFilter
+from hudi_hive.storage import Storage, hosts_of_range
 from hudi_hive.table.keys import partition_value_columns
 
 SPLIT_SCHEMA: Final = pa.schema(
@@ -32,11 +33,13 @@ SPLIT_SCHEMA: Final = pa.schema(
         ("log_files", pa.list_(pa.string())),
         ("log_sizes", pa.list_(pa.int64())),
         ("weight", pa.int32()),
+        ("hosts", pa.list_(pa.string())),
     ]
 )
 """A row per split. ``path`` is the base file's, relative to the table (null: the slice has log files alone), ``start``
 and ``length`` are bytes in it (a reader takes the row groups whose middle lies there), ``file_size`` its bytes;
-``weight`` is the work, 100 for a full split."""
+``weight`` is the work, 100 for a full split; ``hosts`` are the nodes
+that have most of it, where the store tells."""
 
 CHANGE_FIELD: Final = pa.field("change", pa.struct(list(CHANGE_SCHEMA)))
 """Column of splits of change data, behind those of :data:`SPLIT_SCHEMA`: which change of the slice is meant."""
@@ -78,8 +81,8 @@ class HudiSplit:
 
     Attributes:
         base_path: the table's base path, a URI.
-        partition, file_id, path, start, length, file_size, base_instant, log_files, log_sizes, weight: the row of
-            :data:`SPLIT_SCHEMA`.
+        partition, file_id, path, start, length, file_size, base_instant, log_files, log_sizes, weight, hosts: the row
+            of :data:`SPLIT_SCHEMA`.
         partition_keys: partition columns and their values as text, None for Hive's default partition; as the
             partition path tells them (empty where it does not), or the metastore, whose names are in lower case.
         predicate: rows that the query asks for, by its filter and the dynamic one of when the split was handed out;
@@ -109,6 +112,7 @@ class HudiSplit:
     commit_times: tuple[str, ...] | None = field(default=None, repr=False)
     range_first: bool = False
     change: Mapping[str, Any] | None = field(default=None, repr=False)
+    hosts: tuple[str, ...] = ()
 
     @property
     def is_part(self) -> bool:
@@ -154,11 +158,39 @@ def make_splits(
         "length": pa.array(length),
         "file_size": pa.array(sizes[rows]),
         "weight": pa.array(_weights(bytes_of, options)),
+        "hosts": pa.array([()] * len(rows), pa.list_(pa.string())),
     }
     splits = pa.table(
         [columns[name] if name in columns else chosen.column(name) for name in SPLIT_SCHEMA.names], SPLIT_SCHEMA
     )
     return splits if changes is None else splits.append_column(CHANGE_FIELD, _as_structs(changes))
+
+
+def with_hosts(splits: pa.Table, storage: Storage) -> pa.Table:
+    """The splits with the nodes that have most of each, where the store tells.
+
+    A slice without a base file goes by its first log file.
+
+    Args:
+        splits: a table of :data:`SPLIT_SCHEMA`.
+        storage: of the table.
+    """
+    first_log = pc.binary_join_element_wise(splits.column("partition"), pc.list_element(_some(splits), 0), "/")
+    paths = pc.coalesce(splits.column("path"), pc.utf8_ltrim(first_log, "/")).combine_chunks().dictionary_encode()
+    located = storage.block_locations(paths.dictionary)
+    if located is None:
+        return splits
+    ranges = zip(paths.indices.to_pylist(), splits["start"].to_pylist(), splits["length"].to_pylist(), strict=True)
+    hosts = [hosts_of_range(located[file], start, length) for file, start, length in ranges]
+    place = splits.schema.get_field_index("hosts")
+    return splits.set_column(place, SPLIT_SCHEMA.field(place), pa.array(hosts, pa.list_(pa.string())))
+
+
+def _some(splits: pa.Table) -> pa.ChunkedArray:
+    """The log files of each split; a null in place of none."""
+    logs = splits.column("log_files")
+    nothing = pa.scalar([None], logs.type)
+    return pc.if_else(pc.equal(pc.list_value_length(logs), 0), nothing, logs)
 
 
 def files_to_cut(slices: pa.Table, options: SplitOptions | None = None) -> list[str]:
@@ -231,7 +263,7 @@ def to_splits(table: pa.Table, plan: ScanPlan) -> list[HudiSplit]:
     times = None if plan.commit_times is None else tuple(plan.commit_times.to_pylist())
     rows: list[dict[str, Any]] = table.to_pylist()
     for row in rows:
-        row["log_files"], row["log_sizes"] = tuple(row["log_files"] or ()), tuple(row["log_sizes"] or ())
+        row |= {name: tuple(row[name] or ()) for name in ("log_files", "log_sizes", "hosts")}
     return [
         HudiSplit(
             base_path=plan.base_path,

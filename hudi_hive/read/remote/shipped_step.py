@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from hudi_hive.metrics import METADATA_METRICS, Totals
 from hudi_hive.secret_references import add_secrets
 
 
@@ -33,18 +34,27 @@ class MaskedSecrets(NamedTuple):
     variable: SharedVariable
 
 
+class Tally(Protocol):
+    """The interface of a sum that an engine brings from its executors back to the driver."""
+
+    def add(self, term: Totals, /) -> None:
+        """Add to the sum."""
+
+
 class ShippedStep:
-    """A function of one argument as executors get it.
+    """A function of one argument as executors get it; what it counts of metadata tables comes back.
 
     Args:
         pickled: the function, with references in place of secrets.
         secrets: those behind the references in it, and in what it works on; None if there are none.
         name: of the function, for the engine's plans.
+        tally: gets what the executor's process counted meanwhile, which works on nothing else.
     """
 
-    def __init__(self, pickled: bytes, secrets: MaskedSecrets | None, name: str) -> None:
+    def __init__(self, pickled: bytes, secrets: MaskedSecrets | None, name: str, tally: Tally) -> None:
         self._pickled = pickled
         self._secrets = secrets
+        self._tally = tally
         self.__name__ = name
         self._function: Callable[[Any], Any] | None = None
 
@@ -55,7 +65,23 @@ class ShippedStep:
                 mask, variable = self._secrets
                 add_secrets(pickle.loads(_exclusive_or(variable.value, mask)))
             self._function = pickle.loads(self._pickled)
-        return self._function(work)
+        before = METADATA_METRICS.totals()
+        result = self._function(work)
+        self._tell(before)
+        return self._counted(result) if isinstance(result, Iterator) else result
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, which are made when they are asked for."""
+        before = METADATA_METRICS.totals()
+        try:
+            yield from batches
+        finally:
+            self._tell(before)
+
+    def _tell(self, before: Totals) -> None:
+        counted = METADATA_METRICS.since(before)
+        if counted:
+            self._tally.add(counted)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_function": None}

@@ -1,7 +1,8 @@
-"""Sends steps to executors: pickled without secrets, which come beside them by a broadcast variable.
+"""Sends steps to executors, pickled without secrets, and brings back what they count of metadata tables.
 
-So secrets are in no log of py4j and in no closure that Spark keeps; and the file that a broadcast variable becomes has
-them masked (:mod:`hudi_hive.read.remote.shipped_step`).
+Secrets come beside the steps by a broadcast variable, counts come back by an accumulator. So secrets are in no log of
+py4j and in no closure that Spark keeps; and the file that a broadcast variable becomes has them masked
+(:mod:`hudi_hive.read.remote.shipped_step`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pyspark import SparkContext
+from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics, Totals
 from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets
 from hudi_hive.secret_references import collected_secrets
 
@@ -24,6 +26,35 @@ _MOST: Final = 64
 
 _guard: Final = threading.Lock()
 _variables: Final[dict[SparkContext, OrderedDict[frozenset[str], MaskedSecrets]]] = {}
+_tallies: Final[dict[SparkContext, Accumulator[Totals]]] = {}
+
+
+class _MetricsParam(AccumulatorParam[Totals]):
+    """How counts of tasks become one sum in a task, and are added to those of the driver there.
+
+    Args:
+        metrics: those of the driver; None in executors, where the pickle of this arrives without them.
+    """
+
+    def __init__(self, metrics: MetadataMetrics | None = None) -> None:
+        self._metrics = metrics
+
+    def zero(self, value: Totals) -> Totals:
+        """Nothing."""
+        return {}
+
+    def addInPlace(self, value1: Totals, value2: Totals) -> Totals:  # noqa: N802 - Spark's name
+        """The sum; in the driver nothing, since its metrics have it then."""
+        if self._metrics is not None:
+            self._metrics.merge(value2)
+            return {}
+        both = MetadataMetrics()
+        both.merge(value1)
+        both.merge(value2)
+        return both.totals()
+
+    def __reduce__(self) -> tuple[type[_MetricsParam], tuple[()]]:
+        return _MetricsParam, ()
 
 
 def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str, Any] | None = None) -> ShippedStep:
@@ -38,12 +69,24 @@ def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str,
         pickled = CloudPickleSerializer().dumps(step)  # type: ignore[no-untyped-call]
     secrets |= others or {}
     name = getattr(step, "__name__", type(step).__name__)
-    return ShippedStep(pickled, _masked(context, secrets) if secrets else None, name)
+    return ShippedStep(pickled, _masked(context, secrets) if secrets else None, name, _tally(context))
 
 
 def map_in_arrow(frame: DataFrame, step: Callable[[Any], Any], schema: StructType | str) -> DataFrame:
     """``DataFrame.mapInArrow`` with a step whose pickle has no secrets."""
     return frame.mapInArrow(ship(frame.sparkSession.sparkContext, step), schema)
+
+
+def _tally(context: SparkContext) -> Accumulator[Totals]:
+    """The accumulator of a context, whose sum the driver's metrics take."""
+    with _guard:
+        for stopped in [other for other in _tallies if other._jsc is None]:
+            del _tallies[stopped]
+        tally = _tallies.get(context)
+        if tally is None:
+            nothing: Totals = {}
+            tally = _tallies[context] = context.accumulator(nothing, _MetricsParam(METADATA_METRICS))
+        return tally
 
 
 def _masked(context: SparkContext, secrets: Mapping[str, Any]) -> MaskedSecrets:

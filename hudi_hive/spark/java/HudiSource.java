@@ -94,8 +94,9 @@ public class DefaultSource
     }
 
     public Source createSource(SQLContext context, String metadata, Option schema, String provider, Map parameters) {
+        String query = context.sparkSession().sparkContext().getLocalProperty("sql.streaming.queryId");
         return (Source) ask(
-            new Object[] {"stream", context.sparkSession(), pairs(parameters), orNull(schema), metadata}
+            new Object[] {"stream", context.sparkSession(), pairs(parameters), orNull(schema), metadata, query}
         );
     }
 

@@ -36,6 +36,7 @@ from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.scan.listings import spread_listing
 from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
+from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.storage import Credentials
 from hudi_hive.table.keys import DEFAULT_PARTITION
@@ -142,6 +143,11 @@ def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanne
     columns = own if declared is None else _declared_columns(declared, own, snapshot)
     columns = _formatted_as_text(snapshot, columns)
     return Scanned(snapshot, columns, _column_sources(snapshot, columns, own))
+
+
+def columns_as_of(snapshot: TableSnapshot, time: str) -> StructType:
+    """The columns that a scan shows of the table as of a requested time."""
+    return _formatted_as_text(snapshot, spark_schema(snapshot.client, time))
 
 
 def _declared_columns(declared: Declared, own: StructType, snapshot: TableSnapshot) -> StructType:

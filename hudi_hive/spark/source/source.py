@@ -111,12 +111,13 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
     if kind == "stream schema":
         from hudi_hive.spark.source.streaming import source_schema
 
-        return session.parseDataType(source_schema(environment, session, parameters).json())
+        columns = source_schema(environment, session, parameters)
+        return session.parseDataType(columns.json()) if rest[0] is None else rest[0]
     if kind == "stream":
-        from hudi_hive.spark.source.streaming import create_source
+        from hudi_hive.spark.source.streaming import StreamedQuery, create_source
 
         schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
-        return create_source(environment, session, rest[1], schema, parameters)
+        return create_source(environment, session, StreamedQuery(str(rest[1]), rest[2], schema), parameters)
     if kind == "sink":
         from hudi_hive.spark.source.batches import create_sink
 

@@ -82,6 +82,23 @@ class StreamOptions:
         """
         return Commits(client, begin, self.read.hollow_policy, self.limits)
 
+    @property
+    def shows_end(self) -> bool:
+        """Whether a batch's columns are those of its end; those of change data never change."""
+        return self.read.end_instant_schema and self.read.incremental_format is not IncrementalFormat.CDC
+
+    def schema_time(self, client: MetaClient) -> str | None:
+        """The requested time whose schema the first batch of a new stream shows; None for the newest.
+
+        Raises:
+            HollowCommitError: as for :meth:`commits`.
+        """
+        if not self.shows_end or self.start == "latest":
+            return None
+        commits = self.commits(client, EARLIEST if self.start == "earliest" else self.start)
+        end = commits.end()
+        return None if end is None else commits.last_requested(end)
+
     def query(self, begin: str, end: str) -> Query:
         """The query of a batch."""
         return Query.of("incremental", begin=begin, end=end, options=self.read)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
 from hudi_hive.options import read as read_options
@@ -26,10 +27,18 @@ from hudi_hive.spark.bridge import (
     Rewrite,
     class_name,
     option,
+    quoted,
     scala_items,
     to_java,
 )
-from hudi_hive.spark.scan import Environment, install_merge_rule, relation_plan
+from hudi_hive.spark.scan import (
+    Environment,
+    columns_as_of,
+    install_merge_rule,
+    location_of,
+    relation_plan,
+    table_snapshot,
+)
 from hudi_hive.spark.source.stream_options import StreamOptions
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.table import MetaClient
@@ -48,7 +57,8 @@ class CommitSource(JavaProxy):
         session: the JVM's session.
         metadata_path: the source's folder in the checkpoint.
         schema: the columns that the query was planned with.
-        known: all columns that the table had then; a catalog may not have heard of some.
+        table_schema: all columns that each batch must have, where a catalog may not have heard of some; those of the
+            query where a batch has the ones of its end.
         options: of the stream.
     """
 
@@ -71,6 +81,7 @@ class CommitSource(JavaProxy):
         self._last: str | None = None
         self._newest: str | None = None
         self._checked: str | None = None
+        self._is_new = True
         self._lock = threading.Lock()
 
     # -- where it starts ---------------------------------------------------------------------------------------------
@@ -147,6 +158,7 @@ class CommitSource(JavaProxy):
             IncrementalRangeError: the commit of ``start`` is gone.
             HollowCommitError: as for an incremental query.
         """
+        self._is_new = False
         begin = self._begin(start)
         client = self._client()
         self._check_on_timeline(client, begin)
@@ -178,10 +190,12 @@ class CommitSource(JavaProxy):
         session = jvm.classic.SparkSession.active()
         try:
             frame = self._rows(session, self._begin(option(start)), CommitOffset.parse(str(end.json())))
-        except IncrementalRangeError as error:
+        except (IncrementalRangeError, SchemaError) as error:
             # A query that is started again asks for its last batch once more, and does not read it.
+            if isinstance(error, SchemaError) and not (self._is_new and self._options.shows_end):
+                raise
             return refused_rows(jvm, session, self._schema, error)
-        return frame if self._schema == self._table_schema else self._as_declared(session, frame)
+        return frame if self._schema == _columns(frame) else self._as_declared(session, frame)
 
     def _rows(self, session: JavaValue, begin: CommitOffset, last: CommitOffset) -> JavaValue:
         client = self._client()
@@ -192,9 +206,12 @@ class CommitSource(JavaProxy):
         query = self._options.query(begin.time, last.time)
         plan = relation_plan(self._environment, session, self._options.location, query)
         frame = jvm.classic.Dataset.ofRows(session, as_streaming(jvm, plan))
-        found = StructType.fromJson(json.loads(str(frame.schema().json())))
-        if found != self._table_schema:
-            self._refuse_schema(client, found)
+        found = _columns(frame)
+        if self._options.shows_end:
+            if _kinds(found) != _kinds(self._schema):
+                self._refuse_end(client, begin, last, found)
+        elif found != self._table_schema:
+            self._refuse(client, found)
         return frame
 
     def _as_declared(self, session: JavaValue, frame: JavaValue) -> JavaValue:
@@ -206,14 +223,23 @@ class CommitSource(JavaProxy):
         projected = jvm.package("catalyst.plans.logical").Project(ordered, plan)
         return jvm.classic.Dataset.ofRows(session, projected)
 
-    def _refuse_schema(self, client: MetaClient, current: StructType) -> None:
-        then = {field.name: field.dataType.simpleString() for field in self._table_schema.fields}
-        now = {field.name: field.dataType.simpleString() for field in current.fields}
-        changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    def _refuse(self, client: MetaClient, current: StructType) -> None:
+        changed = _differences(self._table_schema, current)
         raise SchemaError(
             f"the table's columns changed while the stream ran: {', '.join(changed) or 'their order or comments'}",
             path=client.base_path,
             remedy="start the query again with its checkpoint: it goes on where it stopped, with the new columns",
+        )
+
+    def _refuse_end(self, client: MetaClient, begin: CommitOffset, last: CommitOffset, current: StructType) -> None:
+        columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in current.fields)
+        raise SchemaError(
+            f"the batch of the commits after {begin.time} has the columns as of its end, and they are not those of the "
+            f"stream: {', '.join(_differences(self._schema, current))}",
+            path=client.base_path,
+            instant=last.time,
+            remedy="start the query again with its checkpoint, from a reader of its path that is given these: "
+            f"schema('{columns}')",
         )
 
     @to_java
@@ -246,7 +272,7 @@ class CommitSource(JavaProxy):
 
 
 def source_schema(environment: Environment, session: JavaValue, parameters: Mapping[str, Any]) -> StructType:
-    """The columns of a stream's rows: those of the table now.
+    """The columns of a stream's rows: those of the table now, or as of the end of the first batch of a new stream.
 
     Args:
         environment: of the Spark context.
@@ -259,33 +285,53 @@ def source_schema(environment: Environment, session: JavaValue, parameters: Mapp
     options = StreamOptions.parse(parameters)
     # A query's session is a clone: what optimises its plans must be there before.
     install_merge_rule(environment.jvm, session)
-    plan = relation_plan(environment, session, options.location, options.query(EARLIEST, EARLIEST))
-    frame = environment.jvm.classic.Dataset.ofRows(session, plan)
-    return StructType.fromJson(json.loads(str(frame.schema().json())))
+    query = options.query(EARLIEST, EARLIEST)
+    if options.shows_end:
+        snapshot = table_snapshot(environment, session, options.location, query)
+        time = options.schema_time(snapshot.client)
+        if time is not None:
+            return columns_as_of(snapshot, time)
+    plan = relation_plan(environment, session, options.location, query)
+    return _columns(environment.jvm.classic.Dataset.ofRows(session, plan))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedQuery:
+    """The streaming query that a source is made for.
+
+    Attributes:
+        metadata_path: the source's folder in the query's checkpoint.
+        query_id: Spark's id of the query; None if it is not known.
+        schema: the columns that the user or a catalog gave; None for those of the table.
+    """
+
+    metadata_path: str
+    query_id: str | None
+    schema: StructType | None
 
 
 def create_source(
-    environment: Environment,
-    session: JavaValue,
-    metadata_path: str,
-    schema: StructType | None,
-    parameters: Mapping[str, Any],
+    environment: Environment, session: JavaValue, query: StreamedQuery, parameters: Mapping[str, Any]
 ) -> CommitSource:
     """The source of a streaming query.
 
     Args:
         environment, session, parameters: as for :func:`source_schema`.
-        metadata_path: the source's folder in the query's checkpoint.
-        schema: the columns that the query was planned with; None for those of the table.
+        query: the query.
 
     Raises:
         HudiHiveError: an option does not fit, or the table cannot be read.
     """
-    table_schema = source_schema(environment, session, parameters)
     options = StreamOptions.parse(parameters)
+    metadata_path, schema = query.metadata_path, query.schema
+    if schema is not None and options.shows_end:
+        install_merge_rule(environment.jvm, session)
+        return CommitSource(environment, session, metadata_path, schema, schema, options)
+    table_schema = source_schema(environment, session, parameters)
     if schema is None:
+        _check_planned(session, query, options.location, table_schema)
         return CommitSource(environment, session, metadata_path, table_schema, table_schema, options)
-    kinds = {field.name.lower(): field.dataType for field in table_schema.fields}
+    kinds = _kinds(table_schema)
     for field in schema.fields:
         if kinds.get(field.name.lower()) != field.dataType:
             raise SchemaError(
@@ -294,6 +340,48 @@ def create_source(
                 remedy="leave the schema out, or sync the table",
             )
     return CommitSource(environment, session, metadata_path, schema, table_schema, options)
+
+
+def _check_planned(session: JavaValue, query: StreamedQuery, location: str, columns: StructType) -> None:
+    """Refuse a query that was planned before the table's columns changed: Spark goes by their places in a batch.
+
+    Raises:
+        SchemaError: the query has other columns.
+    """
+    found = None if query.query_id is None else session.streams().get(query.query_id)
+    if found is None:
+        return
+    planned = [
+        [(str(column.name()), str(column.dataType().simpleString())) for column in scala_items(leaf.output())]
+        for leaf in scala_items(found.streamingQuery().analyzedPlan().collectLeaves())
+        if class_name(leaf) == "StreamingRelation" and _path_of(leaf) == location
+    ]
+    now = [(field.name, field.dataType.simpleString()) for field in columns.fields]
+    if planned and now not in planned:
+        raise SchemaError(
+            "the table's columns changed since the stream was loaded",
+            path=location,
+            remedy="load it again, and start the query of that",
+        )
+
+
+def _path_of(relation: JavaValue) -> str | None:
+    path = option(relation.dataSource().options().get("path"))
+    return None if path is None else location_of(str(path))
+
+
+def _columns(frame: JavaValue) -> StructType:
+    return StructType.fromJson(json.loads(str(frame.schema().json())))
+
+
+def _kinds(columns: StructType) -> dict[str, DataType]:
+    return {field.name.lower(): field.dataType for field in columns.fields}
+
+
+def _differences(one: StructType, other: StructType) -> list[str]:
+    """The names of columns that only one has, or that have another type."""
+    first, second = ({field.name: field.dataType.simpleString() for field in side.fields} for side in (one, other))
+    return [name for name in {**first, **second} if first.get(name) != second.get(name)]
 
 
 def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:

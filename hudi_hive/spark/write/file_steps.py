@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 
 from hudi_hive.metadata.reader import group_indexes
 from hudi_hive.spark.write.row_changes import split_rows
@@ -25,7 +27,9 @@ from hudi_hive.write.files import (
     assign_inserts,
     attempts,
     count_by_partition,
+    file_ids_of_task,
     locate_inserts,
+    new_file_id,
     run_write_task,
     split_by_file_group,
 )
@@ -162,6 +166,7 @@ class WriteNewFileGroups:
         config: the write's configuration.
         spec: how records merge.
         row_size: bytes of a row in a file.
+        seed: of the ids of the groups, so that a task that runs again makes the same ones.
     """
 
     context: WriteContext
@@ -169,27 +174,31 @@ class WriteNewFileGroups:
     config: WriteConfig
     spec: MergeSpec
     row_size: int
+    seed: str = field(default_factory=new_file_id)
 
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Statuses."""
+        context = TaskContext.get()
+        ids = file_ids_of_task(self.seed, 0 if context is None else context.partitionId())
         gathered: list[pa.Table] = []
         size = 0
         for batch in batches:
             gathered.append(as_schema(batch, self.schema))
             size += gathered[-1].nbytes
             if size >= _BUFFERED_BYTES:
-                yield from self._write(pa.concat_tables(gathered))
+                yield from self._write(pa.concat_tables(gathered), ids)
                 gathered, size = [], 0
         if gathered:
-            yield from self._write(pa.concat_tables(gathered))
+            yield from self._write(pa.concat_tables(gathered), ids)
 
-    def _write(self, rows: pa.Table) -> Batches:
+    def _write(self, rows: pa.Table, ids: Iterator[str]) -> Batches:
         marked = KeyedRecords(rows, {}, self.spec).marked()
         if pc.any(marked, min_count=0).as_py():
             rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
         partitions = rows.column(PARTITION_PATH).combine_chunks()
-        assignment = assign_inserts(count_by_partition(partitions), None, self.config.files, self.row_size)
+        counts = count_by_partition(partitions)
+        assignment = assign_inserts(counts, None, self.config.files, self.row_size, new_ids=ids)
         locations = locate_inserts(np.arange(rows.num_rows), partitions, assignment)
         numbers = attempts()
         for group, own, new, _ in split_by_file_group(rows, locations, DELETES_SCHEMA.empty_table()):

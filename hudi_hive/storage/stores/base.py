@@ -114,6 +114,22 @@ class VersionedStore(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class BlockLocation:
+    """A part of a file and where its replicas are.
+
+    Attributes:
+        offset, length: bytes.
+        hosts: the nodes that hold a replica.
+        racks: the rack of each of them; all in one without it.
+    """
+
+    offset: int
+    length: int
+    hosts: tuple[str, ...] = ("localhost",)
+    racks: tuple[str, ...] = ()
+
+
 class FileRanges(NamedTuple):
     """Ranges of a file, all of one content of it.
 
@@ -191,6 +207,18 @@ class FileStore(Protocol):
 
     def move(self, source: str, target: str) -> None:
         """Move a file; the target does not exist."""
+
+
+@runtime_checkable
+class LocatingStore(Protocol):
+    """A store that can tell on which nodes the parts of its files are."""
+
+    @property
+    def has_locations(self) -> bool:
+        """Whether it does, as it is configured."""
+
+    def block_locations(self, path: str) -> Sequence[BlockLocation]:
+        """The parts of a file and their nodes; none where nobody can be asked."""
 
 
 @runtime_checkable

@@ -89,7 +89,8 @@ def hdfs_store(url: str, options: Mapping[str, Any]) -> HdfsStore:
     with _guard:
         store = _hdfs_stores.get(identity)
         if store is None:
-            store = _hdfs_stores[identity] = HdfsStore(url, configuration, storage.RETRY_TIMEOUT.of(own))
+            timeouts = storage.RETRY_TIMEOUT.of(own), storage.REQUEST_TIMEOUT.of(own)
+            store = _hdfs_stores[identity] = HdfsStore(url, configuration, *timeouts)
     return store
 
 

@@ -1,19 +1,42 @@
-"""HDFS by ``hdfs-native``, which needs neither Java nor libhdfs: files are created by a rename in the name node."""
+"""HDFS by ``hdfs-native``, which needs neither Java nor libhdfs: files are created by a rename in the name node.
+
+Where blocks are it does not tell; the name node's web address does.
+
+Source of that: WebHDFS REST API, ``GETFILEBLOCKLOCATIONS``; hdfs-default.xml, ``dfs.namenode.http-address``.
+"""
 
 from __future__ import annotations
 
+import getpass
+import json
+import logging
 import os
 import posixpath
 import re
+import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import ProxyHandler, build_opener
 
 import pyarrow as pa
 
 from hudi_hive.errors import MissingDependencyError, StorageError, StoreAccessDeniedError, StoreUnreachableError
-from hudi_hive.storage.stores.base import LISTING_SCHEMA, MISSING, FileRanges, PathKind, PathStatus, forked
+from hudi_hive.storage.stores.base import (
+    LISTING_SCHEMA,
+    MISSING,
+    BlockLocation,
+    FileRanges,
+    PathKind,
+    PathStatus,
+    forked,
+)
 from hudi_hive.storage.stores.remote_streams import RangeFile, RangeStream
 
 if TYPE_CHECKING:
@@ -27,6 +50,14 @@ _HOST_ALONE: Final = re.compile(r"hdfs://[^/:]+")
 _PORT: Final = 8020
 """Hadoop's port of a name node that is named without one."""
 
+_LOG: Final = logging.getLogger("hudi_hive.storage")
+_SITE_FILES: Final = ("core-site.xml", "hdfs-site.xml")
+_POLICY: Final = "dfs.http.policy"
+_NAME_NODES: Final = "dfs.ha.namenodes."
+_ADDRESS: Final = {"http": "dfs.namenode.http-address", "https": "dfs.namenode.https-address"}
+_PAUSE_S: Final = 60.0
+"""How long no name node is asked again when none answered: hosts are a hint, and planning must not wait for them."""
+
 
 class HdfsStore:
     """One HDFS cluster.
@@ -35,6 +66,7 @@ class HdfsStore:
         url: ``hdfs://host:port`` of the name node, or ``hdfs://name`` of a service that the configuration names.
         configuration: Hadoop's properties, added to those of ``HADOOP_CONF_DIR``.
         retry_timeout_s: seconds in which a name node that does not answer is tried again.
+        request_timeout_s: seconds until its web address is given up, which tells where blocks are.
 
     Raises:
         MissingDependencyError: ``hdfs-native`` is not installed.
@@ -44,7 +76,9 @@ class HdfsStore:
     creates_atomically = True
     has_folders = True
 
-    def __init__(self, url: str, configuration: Mapping[str, str], retry_timeout_s: float) -> None:
+    def __init__(
+        self, url: str, configuration: Mapping[str, str], retry_timeout_s: float, request_timeout_s: float
+    ) -> None:
         try:
             from hdfs_native import Client
         except ImportError as error:
@@ -52,6 +86,7 @@ class HdfsStore:
                 "HDFS needs hdfs-native", path=url, remedy="pip install 'hudi_hive[hdfs]'"
             ) from error
         self._url = url
+        self._web = WebHdfs(url, configuration, request_timeout_s)
         self._process = os.getpid()
         merged = {_ATTEMPTS: _attempts(retry_timeout_s), **configuration}
         with self._mapped(""):
@@ -141,6 +176,15 @@ class HdfsStore:
 
         return RangeStream(RangeFile(length, fetch), "r")
 
+    @property
+    def has_locations(self) -> bool:
+        """Whether the configuration names the name node's web address."""
+        return self._web.has_addresses
+
+    def block_locations(self, path: str) -> Sequence[BlockLocation]:
+        """The blocks of a file and their data nodes; ``hdfs-native`` gives none, so WebHDFS is asked."""
+        return self._web.block_locations(path)
+
     def write(self, path: str, data: bytes) -> None:
         """Write a whole file, which appears complete."""
         self._publish(path, data, overwrite=True)
@@ -210,3 +254,112 @@ def _attempts(timeout_s: float) -> str:
 
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0][:300]
+
+
+# -- where blocks are --------------------------------------------------------------------------------------------------
+
+
+class WebHdfs:
+    """The web addresses of one cluster's name nodes.
+
+    Args:
+        url: ``hdfs://host:port`` or ``hdfs://service``.
+        configuration: Hadoop's properties, which go before those of ``HADOOP_CONF_DIR``.
+        timeout_s: seconds until a name node that does not answer is given up.
+    """
+
+    def __init__(self, url: str, configuration: Mapping[str, str], timeout_s: float) -> None:
+        self._url = url
+        self._timeout_s = timeout_s
+        self._addresses = _addresses(url, {**_site_properties(), **configuration})
+        self._lock = threading.Lock()
+        self._silent_until = 0.0
+        # A proxy is for what is outside.
+        self._opener = build_opener(ProxyHandler({}))
+
+    @property
+    def has_addresses(self) -> bool:
+        """Whether the configuration names an address."""
+        return bool(self._addresses)
+
+    def block_locations(self, path: str) -> tuple[BlockLocation, ...]:
+        """The blocks of a file and their nodes; none where nobody answers, which is logged."""
+        if not self._addresses or time.monotonic() < self._silent_until:
+            return ()
+        user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        question = f"/webhdfs/v1{quote(path)}?op=GETFILEBLOCKLOCATIONS&user.name={quote(user)}"
+        problems = []
+        for address in self._addresses:
+            try:
+                with self._opener.open(f"{address}{question}", timeout=self._timeout_s) as answer:
+                    return _decoded(json.load(answer))
+            except HTTPError as error:
+                error.close()
+                if error.code == 404:
+                    return ()  # the file was deleted meanwhile, which its reader will say
+                problems.append(f"{address}: {error.code} {error.reason}")
+            except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
+                problems.append(f"{address}: {type(error).__name__}: {error}")
+        self._be_silent(problems)
+        return ()
+
+    def _be_silent(self, problems: Sequence[str]) -> None:
+        with self._lock:
+            if time.monotonic() < self._silent_until:
+                return
+            self._silent_until = time.monotonic() + _PAUSE_S
+        _LOG.warning("%s: splits have no hosts, since no name node tells them: %s", self._url, "; ".join(problems))
+
+
+def _decoded(answer: Any) -> tuple[BlockLocation, ...]:  # noqa: ANN401 - JSON
+    """The blocks of an answer.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is no such answer.
+    """
+    blocks = []
+    for block in answer["BlockLocations"]["BlockLocation"]:
+        hosts = tuple(str(host) for host in block["hosts"])
+        racks = tuple(str(path).rpartition("/")[0] for path in block.get("topologyPaths", ()))
+        if racks and len(racks) != len(hosts):
+            raise ValueError("a block has not as many racks as hosts")
+        blocks.append(BlockLocation(int(block["offset"]), int(block["length"]), hosts, racks))
+    return tuple(blocks)
+
+
+def _addresses(url: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The name nodes' web addresses, ``http://host:port``; those of a service in the order of its name nodes."""
+    parts = urlsplit(url)
+    service = parts.netloc
+    scheme = "https" if properties.get(_POLICY, "").strip().upper() == "HTTPS_ONLY" else "http"
+    name = _ADDRESS[scheme]
+    nodes = [node.strip() for node in properties.get(f"{_NAME_NODES}{service}", "").split(",") if node.strip()]
+    names = [f"{name}.{service}.{node}" for node in nodes] or [f"{name}.{service}", name]
+    texts = [text.strip() for text in (properties.get(one, "") for one in names) if text.strip()]
+    addresses = []
+    for text in texts if nodes else texts[:1]:
+        host, _, port = text.rpartition(":")
+        host = (parts.hostname or "") if host in ("", "0.0.0.0") else host
+        if host and port.isdigit():
+            addresses.append(f"{scheme}://{host}:{port}")
+    return tuple(addresses)
+
+
+def _site_properties() -> dict[str, str]:
+    """What the files of ``HADOOP_CONF_DIR`` say of web addresses."""
+    folder = os.environ.get("HADOOP_CONF_DIR")
+    if not folder:
+        return {}
+    from xml.etree import ElementTree  # few tables are on HDFS
+
+    properties: dict[str, str] = {}
+    for name in _SITE_FILES:
+        try:
+            root = ElementTree.parse(Path(folder) / name).getroot()
+        except (OSError, ElementTree.ParseError, ValueError):
+            continue  # hdfs-native has said what is wrong with it, if anything is
+        for entry in root.iter("property"):
+            key, value = ((entry.findtext(tag) or "").strip() for tag in ("name", "value"))
+            if key.startswith((*_ADDRESS.values(), _NAME_NODES, _POLICY)):
+                properties[key] = value
+    return properties

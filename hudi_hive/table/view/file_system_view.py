@@ -9,6 +9,7 @@ Source: docs/format.md#file-groups-and-file-slices, docs/format.md#replaced-file
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -76,6 +77,9 @@ class ViewTimeline(Protocol):
 
     def pending_compactions(self) -> pa.Table:
         """Columns ``partition``, ``file_id``, ``compaction_instant`` of compactions that have not completed."""
+
+    def written_names(self, times: Collection[str]) -> Collection[str]:
+        """Names of the base files that the commits of some requested times recorded, as far as it is known."""
 
 
 class FileSystemView:
@@ -227,12 +231,17 @@ class FileSystemView:
     def _one_attempt(
         self, group: IntArray, rank: IntArray, row: IntArray, same: BoolArray
     ) -> tuple[IntArray, IntArray, IntArray]:
-        # Two attempts of one task wrote the same file: they hold the same rows. Taking the greatest name makes the
-        # choice independent of the order of the listing.
+        # Several attempts of one task wrote the file, of which the commit names one: another may have come when it
+        # had completed, in part or with other rows. Where no commit is known any more, taking the greatest name makes
+        # the choice independent of the order of the listing.
         starts = np.flatnonzero(np.concatenate([[True], ~same]))
         ends = np.append(starts[1:], len(row))
-        for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
-            row[start] = max(row[start:end].tolist(), key=lambda r: str(self._names[r]))
+        several = ends - starts > 1
+        times = self._instants.values.take(pa.array(np.unique(rank[starts[several]]))).to_pylist()
+        written = self._timeline.written_names(times)
+        for start, end in zip(starts[several], ends[several], strict=True):
+            names = {place: str(self._names[place]) for place in row[start:end].tolist()}
+            row[start] = max(names, key=lambda place: (names[place] in written, names[place]))
         return group[starts], rank[starts], row[starts]
 
     def _ordered_logs(self, rows: IntArray, logs: pa.Table) -> _Logs:

@@ -34,6 +34,7 @@ from hudi_hive.timeline.core.schemas import (
     concatenated,
     with_constants,
 )
+from hudi_hive.timeline.core.written_names import WrittenNames
 from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
@@ -78,7 +79,7 @@ from hudi_hive.timeline.payloads import (
 _T = TypeVar("_T")
 
 
-class Timeline:
+class Timeline(WrittenNames):
     """The instants of a table as of one listing; each instant's file is read once, when it is needed.
 
     Make it with :meth:`load`. Reading may meet an instant that was archived since: it is then looked up there.

@@ -11,6 +11,8 @@ from hudi_hive.write.files.context import (
     FileStyle,
     WriteContext,
     ensure_partition,
+    file_ids_of_task,
+    new_file_id,
 )
 from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
@@ -62,6 +64,7 @@ __all__ = [
     "attempts",
     "count_by_partition",
     "ensure_partition",
+    "file_ids_of_task",
     "from_ipc",
     "index_changes",
     "joined",
@@ -70,6 +73,7 @@ __all__ = [
     "marked_files",
     "marked_instants",
     "marker_folder",
+    "new_file_id",
     "record_size",
     "remove_markers",
     "remove_staging",

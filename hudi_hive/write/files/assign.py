@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -79,6 +79,7 @@ def assign_inserts(
     row_size: int,
     *,
     busy: Iterable[str] = (),
+    new_ids: Iterator[str] | None = None,
 ) -> pa.Table:
     """Assign new rows to file groups.
 
@@ -88,12 +89,14 @@ def assign_inserts(
         settings: the write's sizes.
         row_size: bytes of a row.
         busy: file groups that must be left alone: a pending compaction or clustering works on them.
+        new_ids: ids for new groups; such as nobody has without it.
 
     Returns:
         A table of :data:`ASSIGNMENT_SCHEMA`, partitions in the order of ``counts``.
     """
     small = _small_files(slices, settings, set(busy)) if slices is not None else {}
     most = max(1, settings.max_file_size // row_size if settings.insert_auto_split else settings.insert_split_size)
+    ids = iter(new_file_id, None) if new_ids is None else new_ids
     assigned: list[dict[str, Any]] = []
     for partition, count in counts.items():
         left = count
@@ -108,7 +111,7 @@ def assign_inserts(
             groups = -(-left // most)
             bounds = [left * number // groups for number in range(groups + 1)]
             assigned += [
-                {"partition": partition, "file_id": new_file_id(), "is_new": True, "rows": after - before}
+                {"partition": partition, "file_id": next(ids), "is_new": True, "rows": after - before}
                 for before, after in itertools.pairwise(bounds)
             ]
     return pa.Table.from_pylist(assigned, schema=ASSIGNMENT_SCHEMA)

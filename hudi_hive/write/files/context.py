@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -195,6 +196,19 @@ def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
 def new_file_id() -> str:
     """Id of a new file group (docs/format.md#file-names)."""
     return f"{uuid.uuid4()}-0"
+
+
+def file_ids_of_task(seed: str, task: int) -> Iterator[str]:
+    """Ids of the new file groups that a task makes, the same whenever it runs.
+
+    So a file that a lost attempt of it finishes late is another file of a group that there is, and no group more.
+
+    Args:
+        seed: a new file id that all tasks of the write have got.
+        task: its number among them.
+    """
+    space = uuid.UUID(seed[:36])
+    return (f"{uuid.uuid5(space, f'{task}-{number}')}-0" for number in itertools.count())
 
 
 def data_columns(schema: pa.Schema) -> list[str]:

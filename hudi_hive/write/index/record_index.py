@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import RECORD_INDEX, FileGroup, group_indexes, locations, newest_records
+from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
@@ -44,7 +45,8 @@ class RecordIndexTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        records = newest_records([self.group.lookup("recordIndexMetadata", sought)], locations)
+        with METADATA_METRICS.timed("lookup_record_index"):
+            records = newest_records([self.group.lookup("recordIndexMetadata", sought)], locations)
         return pa.table([records.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
 
 

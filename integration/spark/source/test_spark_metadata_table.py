@@ -9,6 +9,8 @@ from pyspark.sql.functions import explode
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.metrics import METADATA_METRICS
+from hudi_hive.schema import META_FIELDS
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import with_long_cases
 from tests.support.tables.metadata_records import AS_TABLE, records_sha256
@@ -57,3 +59,23 @@ def test_other_queries_and_writes_are_refused(spark, tmp_path):
         spark.sql("INSERT INTO records SELECT * FROM records")
     assert {file: file.stat().st_mtime_ns for file in path.rglob("*")} == before
     assert json.loads(spark.read.format("hudi").load(metadata).limit(1).toJSON().first())["key"]
+
+
+def test_what_tasks_count_comes_back_to_the_driver(spark, tmp_path):
+    """Scans of a metadata table that tasks read, and look-ups of keys by the tasks of a write."""
+    path = unzip_fixture("v9_mor_part_rli", tmp_path)
+    frame = spark.read.format("hudi").load(f"{path}/.hoodie/metadata")
+    before = METADATA_METRICS.totals()
+    assert frame.count() > 0
+    counted = METADATA_METRICS.since(before)
+    assert counted["scan"][0] >= 3 and counted["scan"][1] > 0, (
+        "one for each partition of it that is not a list of files"
+    )
+    rows = spark.read.format("hudi").load(str(path)).limit(20).toArrow()
+    data = spark.createDataFrame(rows.drop_columns(list(META_FIELDS)))
+    options = {"hoodie.table.name": "v9_mor_part_rli", "hoodie.index.type": "RECORD_INDEX"}
+    before = METADATA_METRICS.totals()
+    data.write.format("hudi").options(**options).mode("append").save(str(path))
+    counted = METADATA_METRICS.since(before)
+    assert counted["lookup_record_index"][0] >= 1 and counted["lookup_record_index"][1] > 0
+    assert counted["sync"][0] == 1

@@ -108,6 +108,47 @@ def test_a_stream_reads_change_data(spark, tmp_path):
     assert {"i", "u", "d"} <= {op for rows in stream.batches for op in rows.column("op").to_pylist()}
 
 
+SHOWS_END = "hoodie.datasource.read.schema.use.end.instanttime"
+
+
+@pytest.mark.parametrize("name", ["v9_mor_schema_evo", long_case("v9_cow_schema_evo"), long_case("v6_cow_schema_evo")])
+def test_batches_show_the_columns_of_their_ends(spark, name, tmp_path):
+    """Where asked, as a scan does; at another schema the query ends, and goes on with columns that the error names."""
+    path = unzip_fixture(name)
+    options = {SHOWS_END: "true", FALLBACK: "true"}
+    columns, ends, batches = None, [], []
+    while True:
+        stream = Stream(spark, path, tmp_path / "checkpoint", **options, **ONE)
+        reader = spark.readStream.format("hudi").options(**stream.options)
+        frame = (reader if columns is None else reader.schema(columns)).load(str(path))
+        try:
+            stream.drain(frame)
+        except SchemaError as error:
+            columns = error.remedy.partition("schema('")[2].rpartition("')")[0]
+            batches += stream.batches
+            continue
+        batches += stream.batches
+        break
+    offsets = sorted((tmp_path / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+    ends = [json.loads(file.read_text().splitlines()[-1])["time"] for file in offsets]
+    assert len(batches) == len(ends) > 2
+    for begin, end, found in zip(["000", *ends], ends, batches, strict=False):
+        wanted = HudiTable.open(path).scan(query_type="incremental", begin=begin, end=end, options=options).to_arrow()
+        assert sorted(found.column_names) == sorted(wanted.column_names)  # one commit moves columns
+        assert rows_sha256(encode_rows(found)) == rows_sha256(encode_rows(wanted.select(found.column_names)))
+    assert len({tuple(rows.column_names) for rows in batches}) > 1
+
+
+def test_one_batch_of_all_commits_shows_the_columns_of_the_last(spark, tmp_path):
+    path = unzip_fixture("v9_mor_schema_evo")
+    stream = Stream(spark, path, tmp_path / "checkpoint", **{SHOWS_END: "true", FALLBACK: "true"})
+    stream.drain()
+    wanted = HudiTable.open(path).scan(begin="earliest", options={SHOWS_END: "true", FALLBACK: "true"}).to_arrow()
+    (rows,) = stream.batches
+    assert rows.column_names == wanted.column_names
+    assert rows_sha256(encode_rows(rows)) == rows_sha256(encode_rows(wanted))
+
+
 # -- offsets and restarts ----------------------------------------------------------------------------------------------
 
 
@@ -129,6 +170,15 @@ def test_new_commits_of_a_running_query(spark, table, tmp_path):
     assert stream.taken() == [["k1", "k4", "k5"]]
     assert stream.drain() == []
     assert stream.taken() == []
+
+
+def test_a_schema_chooses_and_orders_columns(spark, table, tmp_path):
+    stream = Stream(spark, table.path, tmp_path / "checkpoint")
+    reader = spark.readStream.format("hudi")
+    stream.drain(reader.schema("a string, id string").load(stream.path))
+    assert [rows.to_pylist() for rows in stream.batches] == [[{"a": "x", "id": "k1"}]]
+    with pytest.raises(SchemaError, match="has another type"):
+        stream.drain(reader.schema("a bigint, id string").load(stream.path))
 
 
 def test_trigger_once_takes_everything(spark, table, tmp_path):
@@ -236,6 +286,22 @@ def test_new_columns_end_the_query_and_a_restart_shows_them(spark, table, tmp_pa
     assert stream.taken() == [["k1"]]
     stream.drain()
     assert [rows.column("c").to_pylist() for rows in stream.batches] == [[7]]
+
+
+def test_columns_that_changed_between_load_and_start(spark, tmp_path):
+    """Spark takes the columns of a batch by their places: one dropped and one added would be taken for each other."""
+    path = unzip_fixture("v9_mor_commit_time", tmp_path)
+    table = HudiTable.open(path)
+    stream = Stream(spark, path, tmp_path / "checkpoint", **{FALLBACK: "true"})
+    frame = stream.frame()
+    config = table.client.config
+    fixed = {*config.record_keys, *config.partition_fields, *config.ordering_fields}
+    column = next(field for field in table.schema() if field.name not in fixed and not field.name.startswith("_hoodie"))
+    table.update_schema().rename(column.name, f"{column.name}_2").commit()
+    with pytest.raises(SchemaError, match="since the stream was loaded"):
+        stream.drain(frame)
+    stream.drain()
+    assert f"{column.name}_2" in stream.batches[0].column_names
 
 
 def test_a_commit_that_was_restored_away(spark, table, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 
 import pytest
@@ -39,7 +40,7 @@ def trips(spark, first, last, fare=1.0):
     return rows.select(sql.concat(sql.lit("k"), "id").alias("id"), city, sql.lit(fare).alias("fare"))
 
 
-def write(rows, path, operation, kind="MERGE_ON_READ"):
+def write(rows, path, operation, kind="MERGE_ON_READ", **more):
     options = {
         "hoodie.table.name": "trips",
         "hoodie.datasource.write.recordkey.field": "id",
@@ -47,6 +48,7 @@ def write(rows, path, operation, kind="MERGE_ON_READ"):
         "hoodie.datasource.write.table.type": kind,
         "hoodie.datasource.write.operation": operation,
         "hoodie.metadata.index.column.stats.enable": "false",
+        **more,
     }
     return hudi_spark.write(rows, path, options)
 
@@ -87,6 +89,49 @@ def test_tasks_that_run_again_double_no_row(spark, tmp_path, monkeypatch, kind):
     client = MetaClient.load(str(path))
     assert client.file_system_view().latest_file_slices()["partition"].to_pylist().count("c0") <= 2
     assert not validate(client).errors
+
+
+def keeping_files(step, table, aside):
+    """A step whose tasks fail once they have done everything, the first time, and leave a copy of all files aside."""
+
+    class Failing(step):
+        def __call__(self, batches):
+            yield from step.__call__(self, batches)
+            if not TaskContext.get().attemptNumber():
+                for file in table.glob("*/*.parquet"):
+                    (aside / file.parent.name).mkdir(parents=True, exist_ok=True)
+                    shutil.copy(file, aside / file.parent.name)
+                raise OSError("the worker is gone")
+
+    return Failing
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", long_case("MERGE_ON_READ")])
+def test_files_that_lost_tasks_finish_behind_the_commit_do_not_count(spark, tmp_path, monkeypatch, kind):
+    """Without a metadata table too: the commit names one of several files of a group. One of them came in part."""
+    path, aside = tmp_path / "trips", tmp_path / "aside"
+    options = {"hoodie.metadata.enable": "false"}
+    model = {}
+    for operation, first, last, fare in (("bulk_insert", 0, 20, 1.0), ("upsert", 10, 30, 2.0)):
+        with monkeypatch.context() as patch:
+            for name in ("WriteNewFileGroups", "WriteFileGroups"):
+                patch.setattr(ON_SPARK, name, keeping_files(getattr(ON_SPARK, name), path, aside))
+            report = write(trips(spark, first, last, fare), path, operation, kind, **options)
+        model |= {f"k{n}": fare for n in range(first, last)}
+        late = [
+            file
+            for file in aside.glob(f"*/*_{report.instant.requested}.parquet")
+            if not (path / file.parent.name / file.name).exists()
+        ]
+        assert len(late) > 1 or (operation, kind) == ("upsert", "MERGE_ON_READ")
+        for number, file in enumerate(late):
+            data = file.read_bytes()
+            (path / file.parent.name / file.name).write_bytes(data[: len(data) // 2] if number else data)
+        assert rows_of(path) == model
+        found = hudi_spark.load(spark, str(path)).select("id", "fare").collect()
+        assert len(found) == len(model) and dict(found) == model
+    write(trips(spark, 15, 20, 3.0), path, "upsert", kind, **options)
+    assert rows_of(path) == model | {f"k{n}": 3.0 for n in range(15, 20)}
 
 
 def test_a_write_whose_tasks_always_fail_is_undone(spark, tmp_path, monkeypatch):

@@ -1,18 +1,51 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** Starts HDFS on free ports, says where the name node is, and runs until its input ends. */
+/**
+ * Starts HDFS on free ports, says where the name node is, and runs until its input ends. Each line of the input is the
+ * path of a file, whose blocks it tells as Hadoop's own client sees them. Arguments: a folder, the names of data nodes.
+ */
 public class HdfsMain {
   public static void main(String[] arguments) throws Exception {
     Configuration configuration = new Configuration();
     configuration.set("hdfs.minidfs.basedir", arguments[0]);
     configuration.set("dfs.permissions.enabled", "false");
     configuration.set("dfs.namenode.fs-limits.min-block-size", "1024");
-    MiniDFSCluster cluster = new MiniDFSCluster.Builder(configuration).numDataNodes(1).format(true).build();
+    MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(configuration).format(true).numDataNodes(1);
+    if (arguments.length > 1) {
+      String[] hosts = (String[]) Arrays.copyOfRange(arguments, 1, arguments.length);
+      String[] racks = new String[hosts.length];
+      for (int i = 0; i < hosts.length; i++) {
+        racks[i] = "/rack-of-" + hosts[i];
+      }
+      configuration.set("dfs.blocksize", "1048576");
+      configuration.set("dfs.replication", "1");
+      builder = builder.numDataNodes(hosts.length).hosts(hosts).racks(racks);
+    }
+    MiniDFSCluster cluster = builder.build();
     cluster.waitActive();
-    System.out.println("ready " + cluster.getNameNodePort());
+    System.out.println("ready " + cluster.getNameNodePort() + " " + cluster.getHttpUri(0));
     System.out.flush();
-    while (System.in.read() >= 0) {}
+    FileSystem files = cluster.getFileSystem();
+    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+      FileStatus status = files.getFileStatus(new Path(line));
+      StringBuilder answer = new StringBuilder("blocks");
+      BlockLocation[] blocks = files.getFileBlockLocations(status, 0, status.getLen());
+      for (int i = 0; i < blocks.length; i++) {
+        answer.append(' ').append(blocks[i].getOffset()).append(':').append(blocks[i].getLength());
+        answer.append(':').append(String.join(",", Arrays.asList(blocks[i].getHosts())));
+      }
+      System.out.println(answer);
+      System.out.flush();
+    }
     System.exit(0);
   }
 }

@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -42,20 +43,33 @@ _JAVA: Final = (
 
 
 class HdfsServer:
-    """A running HDFS; a context manager that stops it and deletes what is in it."""
+    """A running HDFS; a context manager that stops it and deletes what is in it.
 
-    def __init__(self) -> None:
+    Args:
+        hosts: names of data nodes, each in a rack of its own, with blocks of 1 MiB in one copy; one node without them.
+    """
+
+    def __init__(self, hosts: Sequence[str] = ()) -> None:
+        self._hosts = hosts
         self._temporary = tempfile.TemporaryDirectory(prefix="hdfs_", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
         self._process: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self.uri = ""
         """``hdfs://127.0.0.1:PORT``."""
+        self.web = ""
+        """The name node's web address, ``host:port``."""
 
     def __enter__(self) -> Self:
         jars = [str(fetch(artifact)) for artifact in (*HADOOP, *_COMPILER)]
         command = [str(find_java().executable), *_JAVA, "-cp", os.pathsep.join([*jars, str(self._folder)])]
-        command += ["org.codehaus.janino.SimpleCompiler", str(_MAIN), _MAIN.stem, str(self._folder / "data")]
+        command += [
+            "org.codehaus.janino.SimpleCompiler",
+            str(_MAIN),
+            _MAIN.stem,
+            str(self._folder / "data"),
+            *self._hosts,
+        ]
         self._errors = (self._folder / "errors.log").open("w")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=self._folder, text=True
@@ -63,7 +77,8 @@ class HdfsServer:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("ready "):
-                self.uri = f"hdfs://127.0.0.1:{line.split()[1]}"
+                _, port, web = line.split()
+                self.uri, self.web = f"hdfs://127.0.0.1:{port}", web.partition("://")[2]
                 return self
         self.__exit__(None, None, None)
         raise RuntimeError("HDFS did not start")
@@ -77,6 +92,15 @@ class HdfsServer:
             process.communicate()
         self._errors.close()
         self._temporary.cleanup()
+
+    def blocks(self, path: str) -> list[tuple[int, int, tuple[str, ...]]]:
+        """Offset, length and hosts of a file's blocks, by Hadoop's own client."""
+        assert self._process is not None and self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{path}\n")
+        self._process.stdin.flush()
+        line = next(line for line in self._process.stdout if line.startswith("blocks"))
+        parts = (text.split(":") for text in line.split()[1:])
+        return [(int(offset), int(length), tuple(hosts.split(","))) for offset, length, hosts in parts]
 
     def folder(self) -> str:
         """URI of a folder that nobody has used."""

@@ -335,6 +335,7 @@ STREAM_CASES = (
     of_stream(read.HOLLOW_POLICY, "BLOCK", _stream(hollow)),
     of_stream(read.PARTITION_VALUES_FROM_PATH, "true", _stream(partition_from_file)),
     of_stream(read.PATH_GLOB, "/a/*", _stream(copy_on_write)),
+    of_stream(read.END_INSTANT_SCHEMA, "true", _stream(renamed), MAX_COMMITS="1"),
     of_stream(write.SCHEMA_ON_READ, "false", _stream(renamed)),
     of_stream(read.INCREMENTAL_FORMAT, "cdc", _stream(copy_on_write)),
     of_stream(read.MERGE_TYPE, "skip_merge", _stream(merge_on_read)),

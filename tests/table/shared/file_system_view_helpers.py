@@ -20,6 +20,7 @@ class Instants:
     layout: int = 2
     replaced: list[tuple[str, str, str]] = field(default_factory=list)
     compactions: list[tuple[str, str, str]] = field(default_factory=list)
+    written: list[tuple[str, str]] = field(default_factory=list)
     archived: dict[str, str] = field(default_factory=dict)
     """Completed instants older than the active timeline, with their completion times as far as they are known."""
 
@@ -37,6 +38,9 @@ class Instants:
 
     def replaced_file_groups(self):
         return _table(self.replaced, "partition", "file_id", "instant")
+
+    def written_names(self, times):
+        return [name for time, name in self.written if time in times]
 
     def pending_compactions(self):
         return _table(self.compactions, "partition", "file_id", "compaction_instant")

@@ -7,7 +7,7 @@ Source: Hudi's ``ShowFileSystemViewProcedure``, ``ShowFileStatusProcedure``, ``S
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
@@ -64,6 +64,10 @@ class _RunningTimeline:
     def pending_compactions(self) -> pa.Table:
         """File groups under pending compactions."""
         return self._timeline.pending_compactions()
+
+    def written_names(self, times: Collection[str]) -> Collection[str]:
+        """Base files that completed writes recorded."""
+        return self._timeline.written_names(times)
 
 
 def _partitions(call: ProcedureCall, pattern: str | None) -> list[str]:
