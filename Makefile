@@ -8,7 +8,7 @@ CLASSES := $(VENV)/spark-classes.jsa
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile
 
-.PHONY: help demo test test-long lint unit integration bench clean
+.PHONY: help demo docs test test-long lint unit integration bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ lint-imports:
 lint-docker:
 	@$(BIN)/hadolint docker/*.Dockerfile
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
+
+docs: $(STAMP)  ## The documentation site, in build/site; a link that leads nowhere fails, nothing is downloaded
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@$(BIN)/python -m tools.site
 
 unit: $(STAMP)  ## Only the tests that need no JVM
 	@$(PYTEST) tests

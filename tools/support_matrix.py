@@ -1,4 +1,6 @@
-"""Write the support matrix into README.md from what the fixture tests run: `python tools/support_matrix.py [--check]`.
+"""Write the support matrix of the docs from what the fixture tests run: `python tools/support_matrix.py [--check]`.
+
+It stands in ``docs/reference/support.md``.
 
 Each cell counts the queries of real Hudi's answers that we answer with the same rows; ``(+n)`` are the named gaps,
 where one rule of ours stands above a release's quirk (``tests/support/fixture_tables.py`` lists them, and tests check
@@ -14,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference" / "support.md"
 BEGIN, END = "<!-- support-matrix:begin -->\n", "<!-- support-matrix:end -->"
 KINDS = {
     "snapshot": "snapshot",
@@ -54,19 +56,19 @@ def _cell(same: int, total: int) -> str:
 
 
 def with_matrix(text: str) -> str:
-    """README's text with the table between its markers."""
+    """The page's text with the table between its markers."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return head + BEGIN + matrix() + END + tail
 
 
 def main() -> int:
-    """Write the table, or with ``--check`` say whether README is up to date."""
-    text = README.read_text(encoding="utf-8")
+    """Write the table, or with ``--check`` say whether the page is up to date."""
+    text = PAGE.read_text(encoding="utf-8")
     wanted = with_matrix(text)
     if "--check" in sys.argv[1:]:
         return int(wanted != text)
-    README.write_text(wanted, encoding="utf-8")
+    PAGE.write_text(wanted, encoding="utf-8")
     return 0
 
 

@@ -14,8 +14,8 @@ from typing import TextIO
 import click
 
 from hudi_hive._version import __version__
+from hudi_hive.cli.help import add_examples, remedy_for
 from hudi_hive.cli.option_groups import add_metrics_option
-from hudi_hive.cli.remedies import remedy_for
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.redaction import printable, redact
 
@@ -40,6 +40,7 @@ _COMMANDS = {
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),
     "thriftserver": ("hudi_hive.cli.thriftserver", "Start a Spark SQL server (HiveServer2 protocol) on a metastore."),
+    "completion": ("hudi_hive.cli.help", "The script by which bash, zsh or fish completes commands and options."),
     "spark": ("hudi_hive.cli.spark", "Spark's own programs on Hudi tables: a server for clients of Spark Connect."),
 }
 
@@ -57,6 +58,7 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
         add_metrics_option(command)
+        add_examples(command, name)
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -84,6 +86,9 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="hudi-hive")
 def cli() -> None:
     """Plan, read and sync Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles."""
+
+
+add_examples(cli, "")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,10 @@ CASES = [long_case(block) if block in LONG else block for block in BLOCKS]
 @pytest.mark.parametrize("block", CASES, ids=lambda block: block.where)
 def test_a_code_block_of_the_docs_runs(block: CodeBlock, names: Names) -> None:
     assert block.run(names, jvm=True)
+
+
+@pytest.mark.parametrize("block", page_blocks("sql"), ids=lambda block: block.where)
+def test_the_sql_of_a_page_runs(block: CodeBlock, names: Names, spark: Any) -> None:
+    text = re.sub(r"--.*", "", names.replace(block.text))
+    for statement in filter(None, (each.strip() for each in text.split(";"))):
+        spark.sql(statement).collect()

@@ -29,7 +29,8 @@ from tests.support.metastore.registered import make_table
 from tests.support.mutation.acid_definitions import acid_table
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "tutorials")]
+"""Pages whose blocks run each by itself; those of a tutorial run one after the other (``tests.support.tutorials``)."""
 JVM = {"spark", "hudi_spark", "df", "stream", "EmbeddedMetastore", "ThriftServer"}
 """Names in statements that need a session of Spark or start a JVM."""
 
@@ -264,6 +265,21 @@ def _drivers(path: Path) -> None:
     table.insert(pa.table({"id": ["a"], "city": ["sf"]}))
 
 
+def _events(path: Path) -> None:
+    table = HudiTable.create(
+        path, name="events", table_type="MERGE_ON_READ", record_keys=["id"], ordering_fields=["ts"]
+    )
+    for time in (1, 2):
+        table.upsert(pa.table({"id": ["a"], "ts": [time]}))
+
+
+def _visits(path: Path) -> None:
+    fields = [{"name": name, "type": kind} for name, kind in (("id", "string"), ("pages", "long"), ("ts", "long"))]
+    schema = {"type": "record", "name": "visits", "fields": fields}
+    table = HudiTable.create(path, name="visits", record_keys=["id"], ordering_fields=["ts"], create_schema=schema)
+    table.insert(pa.table({"id": ["a"], "pages": [3], "ts": [1]}))
+
+
 def _accounts(path: Path) -> None:
     table = HudiTable.create(
         path, name="accounts", record_keys=["id"], partition_fields=["country"], ordering_fields=["ts"]
@@ -281,6 +297,8 @@ _TABLES: dict[str, Callable[[Path], None]] = {
     "trips": _trips,
     "riders": _trips,
     "drivers": _drivers,
+    "events": _events,
+    "visits": _visits,
     "accounts": _accounts,
     "raw": _raw,
 }

@@ -26,7 +26,11 @@ _TOGETHER: Final = {
         *(f"integration/spark/{part}/" for part in ("mutate", "scan", "session", "source", "write")),
         "integration/sync/test_write_sync.py",
     ),
-    "a Spark session of statements": ("integration/spark/statements/", "integration/spark/test_code_blocks.py"),
+    "a Spark session of statements": (
+        "integration/spark/statements/",
+        "integration/spark/test_code_blocks.py",
+        "integration/spark/test_tutorials.py",
+    ),
     "real Hudi": (
         "integration/mutation/test_mutation_hudi.py",
         "integration/schema/",
