@@ -18,7 +18,7 @@ from hudi_hive.formats.log.block import (
     encode_block,
     iter_blocks,
 )
-from hudi_hive.formats.log.deletes import DELETE_RECORD, decode_deletes
+from hudi_hive.formats.log.deletes import DELETE_RECORD, decode_deletes, was_written_by_kryo
 from hudi_hive.formats.log.writer import cdc_block, command_block, data_block, delete_block, hfile_block, parquet_block
 
 __all__ = [
@@ -41,4 +41,5 @@ __all__ = [
     "hfile_block",
     "iter_blocks",
     "parquet_block",
+    "was_written_by_kryo",
 ]

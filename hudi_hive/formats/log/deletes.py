@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records, describe
 from hudi_hive.formats.log.block import BlockType, LogBlock
+from hudi_hive.formats.log.kryo_deletes import decode_old_deletes
 
 DELETE_BLOCK_VERSION: Final = 3
+_OLD_VERSIONS: Final = (1, 2)
 _HEAD = struct.Struct(">ii")  # block version, bytes of the payload
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
 _LONGEST_VARINT: Final = 10
@@ -87,7 +89,9 @@ def decode_deletes(block: LogBlock) -> pa.Table:
         UnsupportedFormatError: another type of block, or a block version that we cannot decode.
         CorruptFileError: lengths or records are damaged.
     """
-    payload = _payload(block)
+    version, payload = _payload(block)
+    if version in _OLD_VERSIONS:
+        return _old_deletes(version, payload, block)
     try:
         starts, ends = _Walk(payload).records()
         batch = decode_records(payload, starts, ends, DELETE_RECORD)
@@ -95,9 +99,7 @@ def decode_deletes(block: LogBlock) -> pa.Table:
         assert isinstance(wrapped, pa.StructArray)
         ordering = _multiple(wrapped, block) if _any(_members(wrapped)[_ARRAY_MEMBER]) else _single(wrapped, block)
     except (CorruptFileError, IndexError, pa.ArrowException) as error:
-        message = error.message if isinstance(error, CorruptFileError) else describe(error)
-        message = f"delete block at offset {block.offset} is damaged: {message}"
-        raise CorruptFileError(message, path=block.path, instant=block.instant) from error
+        raise _damaged(block, error) from error
     return pa.table(
         {
             "record_key": batch.column("recordKey"),
@@ -108,23 +110,60 @@ def decode_deletes(block: LogBlock) -> pa.Table:
     )
 
 
-def _payload(block: LogBlock) -> bytes:
+def was_written_by_kryo(block: LogBlock) -> bool:
+    """Whether a DELETE block is of version 1 or 2: ordering values have the Java classes that the writer had."""
+    return _payload(block)[0] in _OLD_VERSIONS
+
+
+def _damaged(block: LogBlock, error: Exception) -> CorruptFileError:
+    message = error.message if isinstance(error, CorruptFileError) else describe(error)
+    message = f"delete block at offset {block.offset} is damaged: {message}"
+    return CorruptFileError(message, path=block.path, instant=block.instant)
+
+
+def _old_deletes(version: int, payload: bytes, block: LogBlock) -> pa.Table:
+    """The deletes of a block that Hudi 0.13 or an older release wrote."""
+    try:
+        deletes = decode_old_deletes(payload)
+        # The int 0 means "no ordering value", as in version 3.
+        values = [None if value == 0 and type(value) is int else value for _, _, value in deletes]
+        ordering = pa.array(values) if values else pa.nulls(0)
+    except (CorruptFileError, pa.ArrowException) as error:
+        raise _damaged(block, error) from error
+    except UnsupportedFormatError as error:
+        raise UnsupportedFormatError(
+            f"delete block version {version} with {error.message.removeprefix('delete records with ')}",
+            path=block.path,
+            instant=block.instant,
+            remedy="compact the table with the release that wrote it",
+        ) from error
+    return pa.table(
+        {
+            "record_key": pa.array([delete.record_key for delete in deletes], pa.string()),
+            "partition_path": pa.array([delete.partition_path for delete in deletes], pa.string()),
+            "ordering": ordering,
+            "has_ordering": pc.is_valid(ordering),
+        }
+    )
+
+
+def _payload(block: LogBlock) -> tuple[int, bytes]:
+    """The block's version and what its records were written to."""
     if block.type is not BlockType.DELETE:
         raise UnsupportedFormatError(f"{block.type.name} block where DELETE is due", path=block.path)
     content = block.content
     if len(content) < _HEAD.size:
         raise CorruptFileError(f"delete block at offset {block.offset} is too short", path=block.path)
     version, length = _HEAD.unpack_from(content, 0)
-    if version != DELETE_BLOCK_VERSION:
+    if version != DELETE_BLOCK_VERSION and version not in _OLD_VERSIONS:
         raise UnsupportedFormatError(
-            f"delete block version {version}: only version {DELETE_BLOCK_VERSION} can be decoded",
+            f"delete block version {version}: versions 1 to {DELETE_BLOCK_VERSION} are known",
             path=block.path,
             instant=block.instant,
-            remedy="compact the table with the release that wrote it" if version in (1, 2) else None,
         )
     if length != len(content) - _HEAD.size:
         raise CorruptFileError(f"length of the delete block at offset {block.offset} is wrong", path=block.path)
-    return bytes(content[_HEAD.size :])
+    return version, bytes(content[_HEAD.size :])
 
 
 # -- where the records lie -------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ BLOOM_FILTER_SCHEMA: Final = pa.schema([("file_name", pa.string()), ("type", pa.
 _RECORD_INDEX_NAME: Final = "record-index"
 """What the file groups of the record index are called before a partition's name, if any, and their number."""
 
-_GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})-\d+")
+_GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})(?:-\d+)?")
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -146,7 +146,7 @@ def _of_deletes(block: LogDeletes, spec: MergeSpec, types: Sequence[pa.DataType]
     if not count:
         return _BlockEvents(_NO_KEYS, _NO_FLAGS, _NO_FLAGS, [], None)
     has = _one(table.column("has_ordering")).to_numpy(zero_copy_only=False)
-    compared = not spec.deletes_yield or all(_compares_with_deletes(kind) for kind in types)
+    compared = not spec.deletes_yield or all(_compares_with_deletes(kind, block) for kind in types)
     return _BlockEvents(
         keys=_one(table.column("record_key")).cast(pa.string()),
         deletes=np.ones(count, np.bool_),
@@ -174,7 +174,8 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
     """Whether each row deletes, by ``_hoodie_is_deleted``, ``_hoodie_operation`` or the table's delete marker."""
     result = np.zeros(batch.num_rows, np.bool_)
-    if batch.schema.get_field_index(IS_DELETED) >= 0 and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
+    place = batch.schema.get_field_index(IS_DELETED) if spec.marks_delete else -1
+    if place >= 0 and pa.types.is_boolean(batch.schema.field(place).type):
         result |= batch.column(IS_DELETED).fill_null(False).to_numpy(zero_copy_only=False)
     if batch.schema.get_field_index(OPERATION) >= 0:
         values = batch.column(OPERATION).cast(pa.string())
@@ -198,12 +199,14 @@ def _no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
     return result
 
 
-def _compares_with_deletes(kind: pa.DataType) -> bool:
+def _compares_with_deletes(kind: pa.DataType, block: LogDeletes) -> bool:
     """Whether version 6 compares a delete's ordering value with those of records.
 
     Of texts, dates and decimals it has two classes that do not meet, and the delete wins.
     """
-    return not (pa.types.is_string(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind))
+    if pa.types.is_string(kind):
+        return block.texts_are_avro
+    return not (pa.types.is_date(kind) or pa.types.is_decimal(kind))
 
 
 def _delete_ordering(table: pa.Table, types: Sequence[pa.DataType], block: LogDeletes) -> list[pa.Array]:

@@ -25,7 +25,7 @@ from hudi_hive.schema import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.generations import refuse_earlier_table
-from hudi_hive.table.properties import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+from hudi_hive.table.properties import BACKUP_PATH, PROPERTIES_PATH, TableConfig, is_old
 from hudi_hive.table.view import DirectoryLister, FileSystemView, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline, timeline_folder
 from hudi_hive.timeline.instants import CLEAN
@@ -266,6 +266,9 @@ class MetaClient:
         """
         if self.config.is_partitioned:
             return self.lister.partitions()
+        if is_old(self.config) and not self.config.drop_partition_columns:
+            # Releases before 0.9 did not put the partition columns down; they are in the files.
+            return self.lister.partitions() or [""]
         self._refuse_partitions()
         return [""]
 

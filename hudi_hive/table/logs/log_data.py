@@ -16,7 +16,15 @@ from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatErr
 from hudi_hive.formats.avro import decode_records, describe
 from hudi_hive.formats.base import BaseFile, decoding, empty_columns, open_parquet_bytes
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, Positions, avro_bounds, decode_deletes
+from hudi_hive.formats.log import (
+    BlockType,
+    HeaderKey,
+    LogBlock,
+    Positions,
+    avro_bounds,
+    decode_deletes,
+    was_written_by_kryo,
+)
 from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.options import parse_java_boolean
 
@@ -57,11 +65,13 @@ class LogDeletes:
         table: ``record_key``, ``partition_path``, ``ordering``, ``has_ordering``; see
             :func:`hudi_hive.formats.log.deletes.decode_deletes`.
         path: the file, for messages.
+        texts_are_avro: ordering values that are texts are of the class that records have them in.
     """
 
     instant: str
     table: pa.Table
     path: str = field(default="", compare=False)
+    texts_are_avro: bool = False
 
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
@@ -86,7 +96,7 @@ def decode_block(
         deletes = decode_deletes(block)
         if keys is not None:
             deletes = deletes.filter(pc.is_in(deletes.column("record_key"), value_set=keys))
-        return LogDeletes(instant, deletes, block.path)
+        return LogDeletes(instant, deletes, block.path, texts_are_avro=was_written_by_kryo(block))
     schema = _schema(block)
     partial = parse_java_boolean(block.headers.get(HeaderKey.IS_PARTIAL, "").strip())
     selected = _selected_names(schema, columns)

@@ -37,6 +37,8 @@ _COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 _EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 _PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
 _MODEL: Final = "org.apache.hudi.common.model."
+_OLD_MODEL: Final = "com.uber.hoodie.common.model."
+"""Package of the same classes before Hudi came to Apache."""
 _DELETE_FIELD: Final = HOODIE_PAYLOAD_DELETE_FIELD
 _DELETE_MARKER: Final = HOODIE_PAYLOAD_DELETE_MARKER
 _PROPERTY: Final = HOODIE_RECORD_MERGE_PROPERTY_PREFIX
@@ -74,6 +76,7 @@ class MergeSpec:
         deletes_in_order: deletes win and lose by ordering value even where data records do not.
         sequence: on the base, ordering values are texts ``file.position``, compared as numbers, and the base record
             stays among equals; in the log they are compared as texts.
+        marks_delete: whether ``_hoodie_is_deleted`` deletes.
         unavailable_value: the text that stands for "as before" under ``FILL_UNAVAILABLE``.
         delete_field, delete_marker: a record whose column has this value, as text, deletes; or None.
         key_fields: the columns that make up the key of a table without meta columns; empty if it has them.
@@ -91,6 +94,7 @@ class MergeSpec:
     newest_meta: bool = False
     deletes_in_order: bool = False
     sequence: bool = False
+    marks_delete: bool = True
     unavailable_value: str = UNAVAILABLE_VALUE
     delete_field: str | None = None
     delete_marker: str | None = None
@@ -105,7 +109,7 @@ class MergeSpec:
             UnsupportedTableError: a merge mode, strategy, payload class or key that we do not know.
             InvalidPropertiesError: the properties contradict one another.
         """
-        way, payload = _version_6(config) if config.version == 6 else _version_8(config)
+        way, payload = _version_6(config) if config.version < 8 else _version_8(config)
         field, marker = _delete_marker(config, payload)
         fields, named = _keys(config)
         return replace(
@@ -160,7 +164,7 @@ _DEBEZIUM_MARKER: Final = ("_change_operation_type", "d")
 def _payload(config: TableConfig, key: str | None = None) -> str | None:
     """Payload class without the package of Hudi's own ones."""
     name = config.payload_class if key is None else (config.properties.get(key) or "").strip() or None
-    return None if name is None else name.removeprefix(_MODEL).removeprefix("debezium.")
+    return None if name is None else name.removeprefix(_OLD_MODEL).removeprefix(_MODEL).removeprefix("debezium.")
 
 
 def _version_6(config: TableConfig) -> _Way:
@@ -173,6 +177,8 @@ def _version_6(config: TableConfig) -> _Way:
         return way, payload
     if payload in ("OverwriteWithLatestAvroPayload", "AWSDmsAvroPayload"):
         return replace(way, on_base=commit), payload
+    if payload == "HoodieAvroPayload":  # the default of merge-on-read tables before 0.6.0
+        return replace(way, in_log=commit, on_base=commit, marks_delete=False), payload
     if payload == "OverwriteNonDefaultsWithLatestAvroPayload":
         return replace(way, on_base=commit, partial=Partial.IGNORE_DEFAULTS, partial_in_log=False), payload
     if payload == "PartialUpdateAvroPayload":

@@ -10,6 +10,8 @@ from hudi_hive.table.properties.config import (
     PROPERTIES_PATH,
     SUPPORTED_VERSIONS,
     TableConfig,
+    is_old,
+    refuse_to_write,
 )
 from hudi_hive.table.properties.writer import properties_bytes, table_checksum, update_properties
 
@@ -21,7 +23,9 @@ __all__ = [
     "PROPERTIES_PATH",
     "SUPPORTED_VERSIONS",
     "TableConfig",
+    "is_old",
     "properties_bytes",
+    "refuse_to_write",
     "table_checksum",
     "update_properties",
 ]

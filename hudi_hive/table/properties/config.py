@@ -54,7 +54,10 @@ BACKUP_PATH = ".hoodie/hoodie.properties.backup"
 COPY_ON_WRITE, MERGE_ON_READ = options.COPY_ON_WRITE, options.MERGE_ON_READ
 
 SUPPORTED_VERSIONS = options.TABLE_VERSIONS
-"""Table versions that are read; every other one is refused by name."""
+"""Table versions that are read and written."""
+
+_OLD_VERSIONS = range(options.TABLE_VERSIONS[0])
+"""Table versions of Hudi 0.4 to 0.13, which are read as version 6 is and not written."""
 
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 """Table version -> timeline layout version."""
@@ -70,7 +73,7 @@ class TableConfig:
         properties: every key as it stands in the file, unescaped.
         name, database: ``hoodie.table.name``; database is None when absent or empty.
         table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
-        version, layout: table version (6, 8, 9) and timeline layout (1, 2).
+        version, layout: table version (0 to 6, 8, 9) and timeline layout: 1, of version 0 too, or 2.
         timeline_path, history_path: folders of layout 2, relative to ``.hoodie`` and to the timeline folder.
         archive_folder: folder of layout 1's archive, relative to ``.hoodie``.
         timezone: ``LOCAL`` or ``UTC``: the zone that instants are drawn in.
@@ -281,25 +284,50 @@ class _Getter:
 def _check_version(get: _Getter) -> int:
     version = get.number(HOODIE_TABLE_VERSION)
     if version is None:
-        raise InvalidPropertiesError("required key hoodie.table.version is missing", path=get.path)
-    if version not in SUPPORTED_VERSIONS:
+        if get.number(HOODIE_TIMELINE_LAYOUT_VERSION) not in (None, 0, 1):
+            raise InvalidPropertiesError("required key hoodie.table.version is missing", path=get.path)
+        return 0  # releases before 0.6.0 wrote none
+    if version not in _OLD_VERSIONS and version not in SUPPORTED_VERSIONS:
         raise UnsupportedTableError(
             f"table version {version} is not supported",
             path=get.path,
-            remedy="versions 6, 8 and 9 are; upgrade the table with Hudi's CLI",
+            remedy="versions up to 6, 8 and 9 are; let Hudi complete the upgrade or downgrade",
         )
     return version
 
 
 def _check_layout(get: _Getter, version: int) -> int:
+    """The layout of the timeline's names: 1 for the old layout 0, too, in which states were renamed, not added."""
     layout = get.number(HOODIE_TIMELINE_LAYOUT_VERSION)
-    if layout is None:
-        layout = LAYOUT_OF_VERSION[version]
-    if layout != LAYOUT_OF_VERSION[version]:
+    due = LAYOUT_OF_VERSION.get(version, 1)
+    if layout not in (None, due) and not (layout == 0 and version in _OLD_VERSIONS):
         raise InvalidPropertiesError(
             f"timeline layout {layout} does not go with table version {version}", path=get.path
         )
-    return layout
+    return due
+
+
+def is_old(config: TableConfig) -> bool:
+    """Whether a table is of a version before 6, which is read only."""
+    return config.version in _OLD_VERSIONS
+
+
+def refuse_to_write(config: TableConfig, path: str | None = None) -> None:
+    """Refuse to change a table of a version that is read only.
+
+    Args:
+        config: its properties.
+        path: its base path, for the error, where that is known.
+
+    Raises:
+        UnsupportedTableError: the table is of a version before 6.
+    """
+    if is_old(config):
+        raise UnsupportedTableError(
+            f"table {config.name} is of version {config.version}: such tables are read, and not written",
+            path=path,
+            remedy="upgrade it to version 6 first: a write of Hudi 0.15 does, and `hudi-hive table upgrade` from 5",
+        )
 
 
 def _check_checksum(get: _Getter, name: str, database: str | None) -> None:

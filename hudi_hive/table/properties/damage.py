@@ -29,6 +29,7 @@ from hudi_hive.names import (
 )
 
 _ALWAYS: Final = (HOODIE_TABLE_TYPE, HOODIE_TABLE_CHECKSUM, HOODIE_TIMELINE_LAYOUT_VERSION)
+_VERSION_WITH_CHECKSUM: Final = 4
 _ALWAYS_FROM_8: Final = (HOODIE_TIMELINE_PATH, HOODIE_TIMELINE_HISTORY_PATH, HOODIE_RECORD_MERGE_MODE)
 _FOLDERS: Final = {
     HOODIE_ARCHIVELOG_FOLDER: ("archived", "history"),
@@ -40,6 +41,7 @@ _PAYLOAD_OF_FLINK: Final = ".EventTimeAvroPayload"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _KEY = re.compile(r".(hoodie\.[a-z_.]+)=", re.DOTALL)
 _REMARKS = re.compile(rb"#[^\n]*\n#[^\n]*\n")
+_REMARK_WITH_INSTANT = re.compile(rb"#[^\n]* [0-9]{4}-[0-9]{2}-[0-9]{2}T[^\n]*Z\n")
 _REMEDY: Final = "restore the file from another copy"
 
 
@@ -80,9 +82,9 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
     """Refuse a file that begins as Java and we store it, with two remarks, and lacks what is then always there."""
     if not data.endswith(b"\n"):
         raise _damaged("no end of its last line", path)
-    due = [*_ALWAYS]
     # A downgrade takes keys of version 8 away, an upgrade leaves the older ones as they were.
     versions = [properties.get(name, "0") for name in (HOODIE_TABLE_INITIAL_VERSION, HOODIE_TABLE_VERSION)]
+    due = _due(versions[1], data, properties)
     from_8 = all(version.isdecimal() and int(version) >= 8 for version in versions)
     if from_8:
         due += _ALWAYS_FROM_8
@@ -95,6 +97,16 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
     # From version 8 on, both keys hold the one folder; "archived" is what an upgrade leaves.
     if from_8 and None not in folders and folders[0] not in (folders[1], "archived"):
         raise _damaged(f"two folders of archived instants, {folders[0]!r} and {folders[1]!r}", path)
+
+
+def _due(version: str, data: bytes, properties: Mapping[str, str]) -> list[str]:
+    """What a file always has, by the release: those before 0.6.0 write no version, those before 0.11 no checksum."""
+    since = int(version) if version.isdecimal() else 0
+    if since >= _VERSION_WITH_CHECKSUM or HOODIE_TABLE_CHECKSUM in properties:
+        return [HOODIE_TABLE_VERSION, *_ALWAYS]
+    if since == 0 and _REMARK_WITH_INSTANT.match(data) is None:
+        return []  # releases that write no version say the time as Java's Date does
+    return [HOODIE_TABLE_VERSION, HOODIE_TABLE_TYPE, HOODIE_TIMELINE_LAYOUT_VERSION]
 
 
 def _has_order(properties: Mapping[str, str]) -> bool:

@@ -26,6 +26,7 @@ from hudi_hive.schema import (
 )
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
+from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
 from hudi_hive.write.alter.check_data import check_data
@@ -258,6 +259,7 @@ def _protected(client: MetaClient) -> dict[str, str]:
 
 def _refuse(client: MetaClient) -> None:
     config = client.config
+    refuse_to_write(config, client.base_path)
     reasons = {
         f"with base files of the format {config.base_file_format.upper()}": config.base_file_format == "hfile",
         "that was bootstrapped": config.bootstrap_base_path is not None,

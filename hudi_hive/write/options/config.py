@@ -16,6 +16,7 @@ from hudi_hive.options import Face, Option, OptionSet, as_texts, fill, locks, me
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
+from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.write.options.settings import (
     ArchiveSettings,
     CleanSettings,
@@ -152,7 +153,10 @@ class WriteConfig:
         Raises:
             InvalidOptionError: an option is unknown, not supported, has a value that it does not take, or contradicts
                 the table or another option.
+            UnsupportedTableError: the table is of a version before 6.
         """
+        if table is not None:
+            refuse_to_write(table)
         texts = {name: text.strip() for name, text in as_texts(options).items()}
         rows = fill(RowSettings, texts)
         noted = _commit_metadata(texts, rows.commit_metadata_prefix)

@@ -19,6 +19,7 @@ from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteErr
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.options import write as options
 from hudi_hive.table import MetaClient
+from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import SERVICES, AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
@@ -359,6 +360,7 @@ def _matching(existing: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _refuse_unwritable(client: MetaClient) -> None:
     """Refuse tables that are read but not written."""
     config = client.config
+    refuse_to_write(config, client.base_path)
     reasons = {
         f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
         "a bootstrapped table": config.bootstrap_base_path is not None,
