@@ -32,6 +32,7 @@ from hudi_hive.spark.bridge.store_options import (
     store_options,
     use_session_options_in_pickles,
 )
+from hudi_hive.spark.bridge.types import java_schema, java_type
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.bridge.worker import freeze_imports
 from hudi_hive.spark.versions import JavaValue, scala_items
@@ -53,7 +54,9 @@ __all__ = [
     "from_arrow_schema",
     "hide_secrets",
     "in_microseconds",
+    "java_schema",
     "java_source",
+    "java_type",
     "map_in_arrow",
     "metastore_settings",
     "option",

@@ -22,17 +22,16 @@ from pyspark.sql.types import (
 from hudi_hive.errors import SparkError, UnknownColumnError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, quoted, scala_items
-from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
-from hudi_hive.spark.statements.writes import (
+from hudi_hive.spark.statements.entries import (
     COLUMNS,
     NUM_ROWS,
     PREFIX,
     TOTAL_SIZE,
-    WriteTarget,
-    command,
+    SessionEntry,
     set_statistics,
     total_size,
 )
+from hudi_hive.spark.statements.writes import WriteTarget, command
 from hudi_hive.spark.versions import SPARK
 
 _SIMPLE: Final[tuple[type[DataType], ...]] = (

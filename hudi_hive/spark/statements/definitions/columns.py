@@ -39,7 +39,7 @@ from hudi_hive.spark.bridge import (
     store_options,
 )
 from hudi_hive.spark.catalog import sync_config
-from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.entries import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget, command
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.sync import HiveSyncTool

@@ -18,7 +18,7 @@ from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, option, python_session, scala_items, store_options
 from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.spark.statements.definitions.partition_clause import Values, clause_values, path_of_values
-from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.entries import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget, command, existing_partitions
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.table.keys import DEFAULT_PARTITION, PARTITION_METAFILES, partition_values

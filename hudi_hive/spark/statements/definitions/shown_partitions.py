@@ -19,7 +19,7 @@ from hudi_hive.spark.bridge import JavaValue, option, store_options
 from hudi_hive.spark.scan import TableSnapshot, spread_listing
 from hudi_hive.spark.statements.definitions.answers import answer
 from hudi_hive.spark.statements.definitions.partition_clause import clause_values
-from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.entries import SessionEntry
 from hudi_hive.spark.statements.writes import WriteTarget, existing_partitions
 from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
 

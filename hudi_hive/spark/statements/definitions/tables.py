@@ -15,7 +15,7 @@ from hudi_hive.names import HOODIE_PREFIX, HOODIE_QUERY_AS_RO_TABLE, HOODIE_TABL
 from hudi_hive.options import Face, OptionSet
 from hudi_hive.spark.bridge import JavaValue, option, python_session, quoted, scala_items, store_options
 from hudi_hive.spark.scan import location_of
-from hudi_hive.spark.statements.definitions.session_entry import SessionEntry
+from hudi_hive.spark.statements.entries import SessionEntry
 from hudi_hive.spark.statements.writes import SHORT_NAMES, WriteTarget, command
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties import PROPERTIES_PATH, update_properties

@@ -16,22 +16,10 @@ from hudi_hive.spark.statements.writes.replace import (
     replace_plan,
 )
 from hudi_hive.spark.statements.writes.sink import with_arguments
-from hudi_hive.spark.statements.writes.statistics import (
-    COLUMNS,
-    NUM_ROWS,
-    PREFIX,
-    TOTAL_SIZE,
-    set_statistics,
-    total_size,
-)
 from hudi_hive.spark.statements.writes.target import WriteTarget, checked_options, existing_partitions
 
 __all__ = [
-    "COLUMNS",
-    "NUM_ROWS",
-    "PREFIX",
     "SHORT_NAMES",
-    "TOTAL_SIZE",
     "Nodes",
     "WriteTarget",
     "alias_of",
@@ -49,8 +37,6 @@ __all__ = [
     "overwrite_where_plan",
     "replace_as_plan",
     "replace_plan",
-    "set_statistics",
-    "total_size",
     "update_plan",
     "with_arguments",
 ]

@@ -27,8 +27,8 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, option, scala_items, session_settings, store_options
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook
 from hudi_hive.spark.scan import table_snapshot
+from hudi_hive.spark.statements.entries import hudi_columns
 from hudi_hive.spark.statements.writes.commands import command
-from hudi_hive.spark.statements.writes.entry import hudi_columns
 from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES, NewTable, database_and_name, plain
 from hudi_hive.spark.statements.writes.sink import insert_into, sink
 from hudi_hive.spark.versions import SPARK

@@ -42,8 +42,7 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.scan import location_of
-from hudi_hive.spark.statements.writes.entry import CatalogEntry, hudi_columns
-from hudi_hive.spark.statements.writes.server_entry import server_table
+from hudi_hive.spark.statements.entries import CatalogEntry, hudi_columns, server_table
 from hudi_hive.spark.statements.writes.target import write_settings
 from hudi_hive.storage import Storage
 from hudi_hive.sync import HiveSyncTool

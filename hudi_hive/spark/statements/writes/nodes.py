@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pyspark.sql.types import DataType
 
-from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, quoted, scala_items
-from hudi_hive.spark.statements.writes.sink import java_type, with_arguments
+from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, java_type, quoted, scala_items
+from hudi_hive.spark.statements.writes.sink import with_arguments
 
 Branch = tuple[JavaValue, JavaValue]
 """A condition, and the value where it is the first that holds."""

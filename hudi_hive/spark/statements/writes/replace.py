@@ -20,9 +20,9 @@ from hudi_hive.options import Operation
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted
 from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.statements.entries import hudi_columns
 from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.create import columns_of
-from hudi_hive.spark.statements.writes.entry import hudi_columns
 from hudi_hive.spark.statements.writes.new_table import NewTable, plain
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_arguments

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
-from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, python_session
+from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, java_type, python_session
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.versions import SPARK
 
@@ -45,16 +45,6 @@ def sink(
     return jvm.package("execution.datasources.v2").DataSourceV2Relation.create(table, jvm.none(), jvm.none())
 
 
-def java_schema(jvm: Jvm, columns: StructType) -> JavaValue:
-    """Columns as the JVM's ``StructType``."""
-    return java_type(jvm, columns)
-
-
-def java_type(jvm: Jvm, kind: DataType) -> JavaValue:
-    """A type as the JVM has it."""
-    return jvm.module("org.apache.spark.sql.types.DataType").fromJson(kind.json())
-
-
 def insert_into(jvm: Jvm, relation: JavaValue, query: JavaValue) -> JavaValue:
     """``INSERT INTO relation query``, by position, whatever arguments this version of Spark gives the node."""
     parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
@@ -70,4 +60,4 @@ def with_arguments(jvm: Jvm, node: JavaValue, changes: Mapping[str, JavaValue]) 
     return node.makeCopy(values.toArray())
 
 
-__all__ = ["Action", "insert_into", "java_schema", "java_type", "sink", "with_arguments"]
+__all__ = ["Action", "insert_into", "sink", "with_arguments"]

@@ -30,7 +30,7 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
-from hudi_hive.spark.statements.writes.statistics import follow_write
+from hudi_hive.spark.statements.entries import follow_write
 from hudi_hive.spark.write import RowChanges, StatementRows, delete_partitions, write
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options

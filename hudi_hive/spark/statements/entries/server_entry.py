@@ -13,10 +13,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hudi_hive.metastore import FieldSchema, PrincipalType, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import python_session
+from hudi_hive.spark.bridge import java_schema, python_session
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
-from hudi_hive.spark.statements.writes.entry import CatalogEntry
-from hudi_hive.spark.statements.writes.sink import java_schema
+from hudi_hive.spark.statements.entries.entry import CatalogEntry
 from hudi_hive.sync.table import View, hive_classes, spark_table_parameters
 
 _CHUNK_LENGTH: Final = 4000

@@ -22,9 +22,8 @@ from pyspark.sql.types import (
 
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import JavaValue, quoted
+from hudi_hive.spark.bridge import JavaValue, java_schema, quoted
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
-from hudi_hive.spark.statements.writes.sink import java_schema
 from hudi_hive.spark.versions import SPARK
 
 _HADOOP: Final = "org.apache.hadoop.hive.ql.io"
