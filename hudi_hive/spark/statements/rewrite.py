@@ -51,6 +51,8 @@ _INSERT_ARGUMENTS: Final = (
     "overwrite",
     "ifPartitionNotExists",
     "byName",
+    "withSchemaEvolution",
+    "replaceCriteriaOpt",
 )
 _INSIDE: Final = {"ExplainCommand": "logicalPlan", "UnresolvedWith": "child", "WithCTE": "plan"}
 """Node -> its argument that is a statement."""
@@ -59,12 +61,13 @@ _CHANGES_OF_DATA: Final = frozenset({*_WRITES, "AddPartitions", "DropPartitions"
 """Statements that the table of base files alone does not take."""
 
 
-def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
+def rewrite_statements(hook: SessionHook, plan: JavaValue, around: JavaValue | None = None) -> JavaValue:
     """The plan with each statement that writes or defines a Hudi table as one that Spark carries out with us.
 
     Args:
         hook: of the session.
         plan: as Spark's parser gives it.
+        around: the WITH clause that it stands in.
 
     Raises:
         SparkError: a statement asks for what cannot be done.
@@ -76,11 +79,11 @@ def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
     kind = class_name(plan)
     if kind in _INSIDE:
         inner = getattr(plan, _INSIDE[kind])()
-        changed = rewrite_statements(hook, inner)
+        changed = rewrite_statements(hook, inner, plan if kind == "UnresolvedWith" else around)
         return plan if changed is inner else with_arguments(jvm, plan, {_INSIDE[kind]: changed})
     if kind == "Union" and class_name(next(scala_items(plan.children()))) == "InsertIntoStatement":
         # An insert into several tables.
-        parts = [rewrite_statements(hook, child) for child in scala_items(plan.children())]
+        parts = [rewrite_statements(hook, child, around) for child in scala_items(plan.children())]
         return with_arguments(jvm, plan, {"children": jvm.seq(parts)})
     if kind == "Call":
         return call_plan(hook, plan)
@@ -89,7 +92,7 @@ def rewrite_statements(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if kind in _LIKES:
         return _create_like(hook, plan)
     if kind in _WRITES and _is_plain(plan):
-        target = write_target(hook, plan)
+        target = write_target(hook, plan, around)
         return plan if target is None else _WRITES[kind](target, plan)
     if kind in DEFINITIONS:
         target = write_target(hook, plan)
@@ -142,12 +145,13 @@ def _is_plain(node: JavaValue) -> bool:
     return all(str(value) in ("False", "None") for value in further.values())
 
 
-def write_target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
+def write_target(hook: SessionHook, node: JavaValue, around: JavaValue | None = None) -> WriteTarget | None:
     """The Hudi table that a statement is about, with the options that it gives; None for other tables.
 
     Args:
         hook: of the session.
         node: a parsed statement that writes a table.
+        around: the WITH clause that it stands in.
 
     Raises:
         InvalidOptionError: an option that writes do not have.
@@ -162,7 +166,7 @@ def write_target(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
             path=target.location,
             remedy="write to the table's other name",
         )
-    target = replace(target, options=_options(node, target.location))
+    target = replace(target, options=_options(node, target.location), around=around)
     if class_name(node) in _WRITES:
         _ = target.client  # before anything of it is read
     return target

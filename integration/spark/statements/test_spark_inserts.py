@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from hudi_hive import HudiTable
@@ -94,6 +96,40 @@ def test_inserts_go_by_names_and_by_the_sessions_operation(session, tmp_path):
     session.sql("INSERT INTO t VALUES (1, 'again', 9, 'x')")
     assert rows(session, "SELECT name FROM t WHERE id = 1") == [("a",), ("again",)]
     assert operations(place) == ["UPSERT"] * 3 + ["INSERT", "INSERT_OVERWRITE", "BULK_INSERT"]
+
+
+def test_inserts_with_schema_evolution_and_of_conditions(session, metastore):
+    session.sql(
+        "CREATE TABLE e (id INT, s STRUCT<a: INT, b: INT>, ts INT, p STRING) USING hudi PARTITIONED BY (p) "
+        "TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts')"
+    )
+    # By names, those of fields too, where they are the table's; else by position.
+    session.sql("WITH c AS (SELECT 'p' AS p, named_struct('b', 2, 'a', 1) AS s, 1 AS ts, 1 AS id) INSERT INTO e FROM c")
+    session.sql("INSERT INTO e SELECT 2, struct(3, 4), 1, 'p'")
+    session.sql("INSERT WITH SCHEMA EVOLUTION INTO e SELECT 3, struct(5, 6), 9000000000, 'q', 'new' AS n")
+    session.sql(
+        "INSERT WITH SCHEMA EVOLUTION INTO e BY NAME "
+        "SELECT 'N' AS N, named_struct('c', 7, 'a', 8D) AS s, 'q' AS p, 4L AS id, 1 AS ts"
+    )
+    assert rows(session, "SELECT id, s.a, s.b, s.c, ts, n, p FROM e") == [
+        (1, 1.0, 2, None, 1, None, "p"),
+        (2, 3.0, 4, None, 1, None, "p"),
+        (3, 5.0, 6, None, 9000000000, "new", "q"),
+        (4, 8.0, None, 7, 1, "N", "q"),
+    ]
+    kinds = {one.name: one.type for one in metastore.table("inserts", "e").sd.cols}
+    assert (kinds["id"], kinds["s"], kinds["ts"]) == ("int", "struct<a:double,b:int,c:int>", "bigint")
+    with pytest.raises(Exception, match="names of the table's"):
+        session.sql("INSERT WITH SCHEMA EVOLUTION INTO e SELECT 3, struct(5, 6), 7, 'n', 'p', 'q' AS id")
+    commits = len(operations(metastore.table("inserts", "e").sd.location))
+    session.sql(
+        "INSERT WITH SCHEMA EVOLUTION INTO e REPLACE WHERE p = 'p' OR s.c = 7 "
+        "SELECT 'q' AS p, 1 AS id, NULL AS s, 2 AS ts, 'r' AS n, DATE'2024-01-31' AS day"
+    )
+    assert rows(session, "SELECT id, n, p, day FROM e") == [(1, "r", "q", date(2024, 1, 31)), (3, "new", "q", None)]
+    assert len(operations(metastore.table("inserts", "e").sd.location)) == commits + 1
+    with pytest.raises(Exception, match="REPLACE WHERE"):
+        session.sql("INSERT INTO e REPLACE USING (p) SELECT * FROM e")
 
 
 def test_names_of_any_script_and_times_in_paths(session):

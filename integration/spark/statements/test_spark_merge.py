@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 
 import pytest
+from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.formats.log import HeaderKey, iter_blocks
@@ -73,11 +75,60 @@ def test_tables_without_keys_take_all_clauses_and_records_move_by_a_global_index
     )
     with pytest.raises(Exception, match="lets records move"):
         session.sql(merge)
-    with pytest.raises(Exception, match="ALTER TABLE"):
-        session.sql(merge.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO"))
     session.sql("SET hoodie.index.type=GLOBAL_SIMPLE")
     session.sql(merge)
     assert rows_of(session, "SELECT id, v, p FROM g") == [(1, 5, "b"), (2, 2, "a")]
+
+
+def test_columns_that_only_the_source_has_become_the_tables(session, metastore, tmp_path):
+    session.sql(
+        "CREATE TABLE e (id INT, s STRUCT<a: INT, b: STRING>, v INT, l ARRAY<STRUCT<x: INT>>, ts INT, p STRING) "
+        "USING hudi PARTITIONED BY (p) TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts') "
+        f"LOCATION '{tmp_path}/e'"
+    )
+    session.sql(
+        "INSERT INTO e VALUES (1, named_struct('a', 1, 'b', 'x'), 1, array(named_struct('x', 1)), 1, 'p'), "
+        "(2, NULL, 2, NULL, 1, 'p'), (3, named_struct('a', 3, 'b', 'z'), 3, NULL, 1, 'q')"
+    )
+    rows = (
+        "VALUES (1, named_struct('c', 1.5D, 'A', 10), 9000000000, array(named_struct('y', 'q', 'x', 4)), 2, 'p', 'n'), "
+        "(4, NULL, 4L, NULL, 2, 'q', 'i') AS v (ID, s, V, l, ts, p, New)"
+    )
+    session.sql(
+        f"MERGE WITH SCHEMA EVOLUTION INTO e t USING (SELECT * FROM {rows}) q ON t.id = q.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
+        "WHEN NOT MATCHED BY SOURCE AND t.New IS NULL AND t.id = 3 THEN UPDATE SET New = 'own', s.c = 7"
+    )
+    # What only other clauses and expressions read is added by nothing; numbers of keys keep their type.
+    session.sql(
+        "WITH q AS (SELECT 2L AS id, 3 AS ts, 5 AS more, 6 AS unread, named_struct('d', 8) AS s) "
+        "MERGE WITH SCHEMA EVOLUTION INTO e t USING q ON t.id = q.id "
+        "WHEN MATCHED THEN UPDATE SET ts = q.ts, more = q.more, s.d = q.s.d, new = concat('u', q.unread)"
+    )
+    assert rows_of(session, "SELECT id, s.a, s.b, s.c, s.d, v, l, ts, p, New, more FROM e") == [
+        (1, 10, "x", 1.5, None, 9000000000, [(4, "q")], 2, "p", "n", None),
+        (2, None, None, None, 8, 2, None, 3, "p", "u6", 5),
+        (3, 3, "z", 7.0, None, 3, None, 1, "q", "own", None),
+        (4, None, None, None, None, 4, None, 2, "q", "i", None),
+    ]
+    kinds = {one.name: one.type for one in metastore.table("merges", "e").sd.cols}
+    assert kinds["s"] == "struct<a:int,b:string,c:double,d:int>" and (kinds["id"], kinds["v"]) == ("int", "bigint")
+    assert [name for name in kinds if not name.startswith("_hoodie")][-2:] == ["new", "more"]
+    frame = session.sql("SELECT 4 AS id, 4 AS ts, DATE'2024-01-31' AS day")
+    (
+        frame.mergeInto("e", sql.expr("e.id = hudi_hive_source.id"))
+        .whenMatched()
+        .update({"ts": sql.col("hudi_hive_source.ts"), "day": sql.col("hudi_hive_source.day")})
+        .withSchemaEvolution()
+        .merge()
+    )
+    assert rows_of(session, "SELECT id, ts, day FROM e WHERE day IS NOT NULL") == [(4, 4, date(2024, 1, 31))]
+    with pytest.raises(Exception, match="nothing tells its type"):
+        session.sql(
+            "MERGE WITH SCHEMA EVOLUTION INTO e t USING (SELECT 1 AS id, NULL AS none) q ON t.id = q.id "
+            "WHEN MATCHED THEN UPDATE SET *"
+        )
+    assert session.sql("CALL show_commits(table => 'e')").count() == 4
 
 
 def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeypatch):

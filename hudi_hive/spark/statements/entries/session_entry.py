@@ -62,11 +62,12 @@ class SessionEntry:
         """Drop what the session has cached of the table."""
         python_session(self._hook.session).catalog.refreshTable(quoted(self.database, self.name))
 
-    def set_columns(self, renamed: Mapping[str, str] | None = None) -> None:
+    def set_columns(self, renamed: Mapping[str, str] | None = None, types: StructType | None = None) -> None:
         """Give the entry the columns that the table has now; comments that only the catalog keeps stay.
 
         Args:
             renamed: new name -> old name of columns, in lower case.
+            types: columns whose types the entry gets as they are here; others get those that a sync would declare.
         """
         jvm, session = self._hook.environment.jvm, self._hook.session
         snapshot = table_snapshot(self._hook.environment, session, self.entry.location, Query.of("snapshot"))
@@ -79,8 +80,9 @@ class SessionEntry:
             name = one.name.lower()
             if name in partition_columns:
                 continue
+            kind = one.dataType if types is None or one.name not in types.names else types[one.name].dataType
             comment = documented.get(name) or before.get((renamed or {}).get(name, name))
-            columns.append(StructField(one.name, one.dataType, True, {_COMMENT: comment} if comment else {}))
+            columns.append(StructField(one.name, kind, True, {_COMMENT: comment} if comment else {}))
         data = jvm.module("org.apache.spark.sql.types.DataType").fromJson(StructType(columns).json())
         self.catalog.externalCatalog().alterTableDataSchema(self.database, self.name, data)
         self.refresh()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql.types import StructType
@@ -17,8 +17,18 @@ Path = tuple[str, ...]
 
 UPDATE: Final = "UPDATE"
 
+Value = Callable[[Path, JavaValue], JavaValue]
+"""Gives the value of a column or field, from the one that the statement says."""
 
-def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: str, what: str) -> dict[str, JavaValue]:
+
+def assigned(
+    target: WriteTarget,
+    nodes: Nodes,
+    assignments: JavaValue,
+    alias: str,
+    what: str,
+    value_of: Value = lambda path, value: value,
+) -> dict[str, JavaValue]:
     """The assigned columns and their values; a struct of which fields are assigned keeps the others.
 
     Args:
@@ -27,6 +37,7 @@ def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: s
         assignments: the parsed assignments.
         alias: what the statement calls the table.
         what: the kind of the statement.
+        value_of: gives values in another form than the statement has them.
 
     Raises:
         SparkError: a column that is none, comes twice, or must stay as it is.
@@ -43,7 +54,8 @@ def assigned(target: WriteTarget, nodes: Nodes, assignments: JavaValue, alias: s
                 path=target.location,
                 remedy="delete the rows and insert them anew",
             )
-        values[path] = nodes.expression("NULL") if is_default(assignment.value()) else assignment.value()
+        value = nodes.expression("NULL") if is_default(assignment.value()) else assignment.value()
+        values[path] = value_of(path, value)
     columns: dict[str, dict[Path, JavaValue]] = {}
     for path, value in values.items():
         columns.setdefault(path[0], {})[path[1:]] = value

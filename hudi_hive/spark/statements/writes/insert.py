@@ -8,11 +8,9 @@ Source: Hudi's ``ProvidesHoodieConfig`` and ``InsertIntoHoodieTableCommand``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from hudi_hive.errors import InvalidOptionError, SparkError
@@ -24,19 +22,17 @@ from hudi_hive.names import (
 )
 from hudi_hive.options import DuplicatePolicy, Operation, parse_java_boolean
 from hudi_hive.options.write import COMBINE_BEFORE_INSERT, DUPLICATE_POLICY, INSERT_DROP_DUPLICATES, OVERWRITE_MODE
-from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, quoted, scala_items, to_arrow_schema
-from hudi_hive.spark.statements.writes.assignments import is_default
-from hudi_hive.spark.statements.writes.nodes import Nodes
+from hudi_hive.spark.statements.writes.insert_columns import matched_columns
+from hudi_hive.spark.statements.writes.nodes import argument
+from hudi_hive.spark.statements.writes.replace import overwrite_where_plan
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget, existing_partitions
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.table.keys import KeyGenerator
 
-_DATA_COLUMNS: Final = f"(?!(?:{'|'.join(META_FIELDS)})$).*"
 _INSERTS: Final = {one.value: one for one in Operation if one is not Operation.DELETE_PARTITION}
 _MODES: Final = ("upsert", "strict", "non-strict")
-_INLINE: Final = frozenset({"UnresolvedInlineTable", "LocalRelation", "OneRowRelation"})
 
 
 def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -45,11 +41,18 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     Args:
         target: the table.
         node: the parsed ``InsertIntoStatement``.
+
+    Raises:
+        SparkError: rows to replace that are told by other tables' rows.
     """
+    criteria = argument(node, "replaceCriteriaOpt")
+    if criteria is not None and option(criteria) is not None:
+        return overwrite_where_plan(target, node, _condition(target, option(criteria)))
     jvm = target.hook.environment.jvm
     overwrites = bool(node.overwrite())
     spec = {str(item._1()): option(item._2()) for item in scala_items(node.partitionSpec())}
     static = {name.lower(): str(text) for name, text in spec.items() if text is not None}
+    target, changes = matched_columns(target, node, static)
     operation = _overwrite(target, named=bool(spec)) if overwrites else _insert(target)
     options = _options(target, operation)
     only_new = bool(node.ifPartitionNotExists())
@@ -64,97 +67,22 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
     what = "INSERT OVERWRITE" if overwrites else "INSERT INTO"
     relation = sink(target.hook, f"{what} {target.name}", write, target.columns, target.partition_columns)
-    changes: dict[str, Any] = {"table": relation, "overwrite": False, "ifPartitionNotExists": False}
-    query = node.query()
-    if class_name(query) not in _INLINE and not _has_default(query):
-        # As Hudi, so that SELECT * of another Hudi table can be inserted. What keeps its DEFAULT stays as it is.
-        nodes = Nodes(jvm)
-        changes["query"] = nodes.without_meta_columns(_DATA_COLUMNS, query)
-        if not list(scala_items(node.userSpecifiedCols())) and not node.byName():
-            expected = [name for name in target.columns.names if name.lower() not in static]
-            order = _order_by_name(target, query, expected)
-            if order is not None:
-                changes["query"] = nodes.project([nodes.column(name) for name in order], changes["query"])
-    if not SPARK.fills_columns:
-        changes |= _filled(target, node, changes.get("query", query), static)
-    return with_arguments(jvm, node, changes)
+    return with_arguments(jvm, node, {**changes, "table": relation, "overwrite": False, "ifPartitionNotExists": False})
 
 
-# -- columns ---------------------------------------------------------------------------------------------------------
+def _condition(target: WriteTarget, criteria: JavaValue) -> JavaValue:
+    """The condition of ``REPLACE WHERE``.
 
-
-def _filled(target: WriteTarget, node: JavaValue, query: JavaValue, static: Mapping[str, str]) -> dict[str, Any]:
-    """What changes of an insert that leaves columns out, so that its rows have all of the table, with nulls."""
-    names = [str(name) for name in scala_items(node.userSpecifiedCols())]
-    if node.byName():
-        names = [name for name in _names_of(target, query) or () if name not in META_FIELDS]
-    stated = {name.lower() for name in names}
-    fields = [field for field in target.columns if field.name.lower() not in static]
-    if not names or all(field.name.lower() in stated for field in fields):
-        return {}
-    jvm = target.hook.environment.jvm
-    nodes = Nodes(jvm)
-    if not node.byName():
-        query = jvm.package("catalyst.analysis").UnresolvedSubqueryColumnAliases(jvm.seq(names), query)
-    columns = [
-        nodes.column(field.name)
-        if field.name.lower() in stated
-        else nodes.alias(nodes.cast(nodes.expression("NULL"), field.dataType), field.name)
-        for field in fields
-    ]
-    changes = {"query": nodes.project(columns, nodes.named(query, "rows")), "userSpecifiedCols": jvm.seq([])}
-    return changes | ({"byName": False} if node.byName() else {})
-
-
-def _order_by_name(target: WriteTarget, query: JavaValue, expected: Sequence[str]) -> list[str] | None:
-    """The table's order of a query's columns, where these have the names of the table's in another order; else None.
-
-    Source: Hudi's ``InsertIntoHoodieTableCommand``, which goes by names where it can, and by position where not.
+    Raises:
+        SparkError: ``REPLACE USING`` or ``REPLACE ON``.
     """
-    names = _names_of(target, query)
-    if names is None:
-        return None
-    names = [name for name in names if name not in META_FIELDS]
-    exact = str(target.setting("spark.sql.caseSensitive")).lower() == "true"
-    same = (lambda name: name) if exact else str.lower
-    by_name = {same(name): name for name in names}
-    if len(by_name) < len(names) or set(by_name) != {same(name) for name in expected}:
-        return None
-    order = [by_name[same(name)] for name in expected]
-    return None if order == names else order
-
-
-def _names_of(target: WriteTarget, query: JavaValue) -> list[str] | None:
-    """Names of a query's columns: as they are written, or as Spark resolves them; None for what it cannot resolve."""
-    node = query
-    while class_name(node) in ("Sort", "GlobalLimit", "LocalLimit", "Filter", "Union", "Distinct", "SubqueryAlias"):
-        node = next(iter(scala_items(node.children())))
-    if class_name(node) == "Project":
-        written = [_name_of(item) for item in scala_items(node.projectList())]
-        if all(name is not None for name in written):
-            return [name for name in written if name is not None]
-    from hudi_hive.spark.statements.time_travel import rewrite_time_travel
-
-    jvm = target.hook.environment.jvm
-    try:
-        resolved = rewrite_time_travel(target.hook, query)
-        return [str(name) for name in jvm.classic.Dataset.ofRows(target.hook.session, resolved).columns()]
-    except (PySparkException, Py4JJavaError):
-        return None  # of a CTE around the statement, or with parameters: what is wrong with it Spark tells later
-
-
-def _has_default(query: JavaValue) -> bool:
-    """Whether a query is ``SELECT … DEFAULT …``, which Spark takes right below an insert alone."""
-    return class_name(query) == "Project" and any(map(is_default, scala_items(query.projectList())))
-
-
-def _name_of(item: JavaValue) -> str | None:
-    kind = class_name(item)
-    if kind == "Alias":
-        return str(item.name())
-    if kind == "UnresolvedAttribute":
-        return [str(part) for part in scala_items(item.nameParts())][-1]
-    return None
+    if class_name(criteria) != "InsertReplaceWhere":
+        raise SparkError(
+            f"INSERT INTO {target.name} replaces rows that other rows name",
+            path=target.location,
+            remedy="use REPLACE WHERE with a condition of the table, or MERGE INTO",
+        )
+    return criteria.cond()
 
 
 # -- operation -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,10 @@
 Table and source are joined; the first clause that takes a joined row says what becomes of it. All changes are one
 upsert, in which each row says what it is; of a merge-on-read table log blocks hold the updated columns alone.
 
-Source: Hudi's ``MergeIntoHoodieTableCommand``.
+``WITH SCHEMA EVOLUTION`` the table's side of the join has the columns that the statement leaves, so that new ones can
+be named as the others, and rows are written whole.
+
+Source: Hudi's ``MergeIntoHoodieTableCommand``; Spark's reference of ``MERGE INTO``.
 """
 
 from __future__ import annotations
@@ -21,14 +24,20 @@ from hudi_hive.errors import SparkError
 from hudi_hive.names import COMMIT_SEQNO_COLUMN, HOODIE_SPARK_SQL_MERGE_INTO_PARTIAL_UPDATES
 from hudi_hive.options import Operation
 from hudi_hive.options.write import SCHEMA_ON_READ
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, class_name, option, quoted, scala_items
 from hudi_hive.spark.statements.writes.assignments import assigned
 from hudi_hive.spark.statements.writes.changes import PLACE, place, place_fields, written
+from hudi_hive.spark.statements.writes.evolution import (
+    Evolution,
+    evolved_columns,
+    named_in_actions,
+    source_columns,
+)
 from hudi_hive.spark.statements.writes.merge_pruning import narrowed
-from hudi_hive.spark.statements.writes.nodes import Branch, Nodes, alias_of
+from hudi_hive.spark.statements.writes.nodes import Branch, Nodes, alias_of, argument
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
-from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import RowChanges
 from hudi_hive.write.records import OPERATION
 
@@ -45,16 +54,25 @@ def merge_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
     Raises:
         SparkError: an assignment as of :func:`update_plan`, an insert without a column of the key or of the records'
-            order, a source without a name, or a schema that is to follow the source's.
+            order, or a source without a name.
+        SchemaError: a new column whose type nothing tells.
     """
-    names = [SPARK.element_name(node, at) for at in range(node.productArity())]
-    if "withSchemaEvolution" in names and node.productElement(names.index("withSchemaEvolution")):
-        raise SparkError(
-            f"MERGE WITH SCHEMA EVOLUTION INTO {target.name} is not supported",
-            path=target.location,
-            remedy="ALTER TABLE … ADD COLUMNS (…) first, for the columns that only the source has, then MERGE INTO",
-        )
-    return _Merge(target, node).plan()
+    evolution = _evolution(target, node) if argument(node, "withSchemaEvolution") else None
+    if evolution is not None and evolution.changes:
+        target = target.with_columns(evolution.after)
+    return _Merge(target, node, evolution).plan()
+
+
+def _evolution(target: WriteTarget, node: JavaValue) -> Evolution | None:
+    """The columns that a MERGE WITH SCHEMA EVOLUTION leaves; None if the source is wrong, which Spark tells later."""
+    columns = target.columns_of_query(node.sourceTable())
+    if columns is None:
+        return None
+    source, alias = source_columns(columns), alias_of(node.sourceTable())
+    actions = [one for part in (node.matchedActions(), node.notMatchedActions()) for one in scala_items(part)]
+    named = named_in_actions(actions, source, alias)
+    after = evolved_columns(target.columns, named, target.is_fixed)
+    return Evolution(target.columns, source, after, alias)
 
 
 @dataclass(frozen=True)
@@ -77,8 +95,9 @@ class _Clause:
 class _Merge:
     """One MERGE statement."""
 
-    def __init__(self, target: WriteTarget, node: JavaValue) -> None:
+    def __init__(self, target: WriteTarget, node: JavaValue, evolution: Evolution | None) -> None:
         self.target = target
+        self._evolution = evolution
         self.nodes = Nodes(target.hook.environment.jvm)
         self._node = node
         self._table = self.nodes.readable(node.targetTable())
@@ -121,7 +140,7 @@ class _Merge:
         """The columns that updates change, if log blocks may hold them alone."""
         setting = self.target.option
         whole = (setting(HOODIE_SPARK_SQL_MERGE_INTO_PARTIAL_UPDATES) or "true").strip().lower() == "false"
-        if whole or (setting(SCHEMA_ON_READ.name) or "").strip().lower() == "true":
+        if whole or self.target.evolved is not None or (setting(SCHEMA_ON_READ.name) or "").strip().lower() == "true":
             return ()
         return tuple(sorted(frozenset().union(*(clause.updated for clause in self._clauses))))
 
@@ -145,8 +164,19 @@ class _Merge:
                 remedy="give it one: USING (…) AS source",
             )
         child = side.child() if class_name(side) == "SubqueryAlias" else side
-        columns = [self.nodes.expression("*"), self.nodes.expression(f"true AS {flag}")]
+        evolves = flag == _IN_TARGET and self.target.evolved is not None
+        columns = self._own_columns if evolves else [self.nodes.expression("*")]
+        columns = [*columns, self.nodes.expression(f"true AS {flag}")]
         return self.nodes.named(self.nodes.project(columns, child), name)
+
+    @property
+    def _own_columns(self) -> list[JavaValue]:
+        """The table's columns as the statement leaves them."""
+        nodes, evolution = self.nodes, self._evolution
+        assert evolution is not None
+        meta = [nodes.column(name) for name in self.target.shown_columns.names if name in META_FIELDS]
+        values = ((name, nodes.expression(evolution.own(name))) for name in evolution.after.names)
+        return [*meta, *(nodes.alias(self._typed({name: value})[name], name) for name, value in values)]
 
     def _counted(self, rows: JavaValue) -> JavaValue:
         """Rows, with an error where two rows of the source are about to change one of the table."""
@@ -182,22 +212,32 @@ class _Merge:
         own = {name: nodes.column(self._alias, name) for name in names}
         if kind == "DeleteAction":
             return _Clause(condition, _DELETE, own | self._ordering_values)
+        nothing = {name: nodes.expression("NULL") for name in names}
         if kind == "InsertStarAction":
-            return _Clause(condition, _INSERT, self._all_columns)
+            values = self._all_columns(keeps_own=False)
+            self._check_insert(values)
+            return _Clause(condition, _INSERT, nothing | values)
         if kind == "UpdateStarAction":
-            return _Clause(condition, _UPDATE, self._all_columns | self._fixed(self._all_columns), frozenset(names))
+            values = self._all_columns(keeps_own=True)
+            return _Clause(condition, _UPDATE, own | values | self._fixed(values), frozenset(values))
         if kind == "InsertAction":
-            nothing = {name: nodes.expression("NULL") for name in names}
             values = self._assigned(action, "INSERT")
             self._check_insert(values)
             return _Clause(condition, _INSERT, nothing | values)
         values = self._assigned(action, "MERGE")
         return _Clause(condition, _UPDATE, own | values | self._fixed(values), frozenset(values))
 
-    @cached_property
-    def _all_columns(self) -> dict[str, JavaValue]:
-        """The table's columns from those of the source of the same names."""
-        return self._typed({name: self.nodes.column(self._source, name) for name in self.target.columns.names})
+    def _all_columns(self, *, keeps_own: bool) -> dict[str, JavaValue]:
+        """The table's columns from those of the source of the same names; which it may lack if the schema evolves.
+
+        Args:
+            keeps_own: fields of structs that the source's lack stay as they are.
+        """
+        names, evolution = self.target.columns.names, self._evolution
+        if evolution is None:
+            return self._typed({name: self.nodes.column(self._source, name) for name in names})
+        texts = {name: evolution.starred(name, quoted(self._alias, name) if keeps_own else "") for name in names}
+        return self._typed({name: self.nodes.expression(text) for name, text in texts.items() if text is not None})
 
     @property
     def _ordering_values(self) -> dict[str, JavaValue]:
@@ -258,7 +298,13 @@ class _Merge:
         return checked
 
     def _assigned(self, action: JavaValue, what: str) -> dict[str, JavaValue]:
-        return self._typed(assigned(self.target, self.nodes, action.assignments(), self._alias, what))
+        return self._typed(
+            assigned(self.target, self.nodes, action.assignments(), self._alias, what, self._assigned_value)
+        )
+
+    def _assigned_value(self, path: tuple[str, ...], value: JavaValue) -> JavaValue:
+        text = None if self._evolution is None else self._evolution.assigned(path, value)
+        return value if text is None else self.nodes.expression(text)
 
     def _typed(self, values: Mapping[str, JavaValue]) -> dict[str, JavaValue]:
         """Values with the types of their columns, which must hold them."""

@@ -8,6 +8,7 @@ from pyspark.sql.types import DataType
 
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, java_type, quoted, scala_items
 from hudi_hive.spark.statements.writes.sink import with_arguments
+from hudi_hive.spark.versions import SPARK
 
 Branch = tuple[JavaValue, JavaValue]
 """A condition, and the value where it is the first that holds."""
@@ -111,6 +112,12 @@ class Nodes:
         return table
 
 
+def argument(node: JavaValue, name: str) -> JavaValue | None:
+    """An argument of a node by its name; None where this release of Spark has none of that name."""
+    names = [SPARK.element_name(node, at) for at in range(node.productArity())]
+    return node.productElement(names.index(name)) if name in names else None
+
+
 def alias_of(table: JavaValue) -> str:
     """What a statement calls a table or subquery; empty where it has no name."""
     if class_name(table) == "SubqueryAlias":
@@ -120,4 +127,4 @@ def alias_of(table: JavaValue) -> str:
     return ""
 
 
-__all__ = ["Branch", "Nodes", "alias_of"]
+__all__ = ["Branch", "Nodes", "alias_of", "argument"]

@@ -23,8 +23,10 @@ from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.entries import hudi_columns
 from hudi_hive.spark.statements.writes.commands import command
 from hudi_hive.spark.statements.writes.create import columns_of
+from hudi_hive.spark.statements.writes.evolution import field_of
+from hudi_hive.spark.statements.writes.insert_columns import matched_columns
 from hudi_hive.spark.statements.writes.new_table import NewTable, plain
-from hudi_hive.spark.statements.writes.nodes import Nodes
+from hudi_hive.spark.statements.writes.nodes import Nodes, argument
 from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.versions import SPARK
@@ -126,7 +128,7 @@ def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaVa
 
     Args:
         target: the table.
-        node: a parsed ``InsertIntoStatement`` with the new rows.
+        node: a parsed ``InsertIntoStatement`` with the new rows, ``REPLACE WHERE`` or without it.
         condition: over the table's columns.
 
     Raises:
@@ -139,6 +141,7 @@ def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaVa
             remedy="use overwritePartitions(), overwrite(lit(True)), or delete the rows first",
         )
     jvm = target.hook.environment.jvm
+    target, matched = matched_columns(target, node, {})
     keys = [name for name in target.columns.names if name.lower() in target.fixed_columns]
 
     def write(rows: DataFrame) -> None:
@@ -146,11 +149,15 @@ def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaVa
         table = Nodes(jvm).readable(_relation(target))
         filtered = jvm.package("catalyst.plans.logical").Filter(condition, table)
         taken = DataFrame(jvm.classic.Dataset.ofRows(target.hook.session, filtered), session)
-        changes = _changes(rows, taken.select(*map(quoted, target.columns.names)), keys)
+        own = [name for name in target.columns.names if field_of(target.shown_columns, name) is not None]
+        changes = _changes(rows, taken.select(*map(quoted, own)), keys)
         target.write(changes, Operation.UPSERT, reads=True, changes=RowChanges(_OPERATION))
 
     relation = sink(target.hook, f"OVERWRITE {target.name}", write, target.columns)
-    return with_arguments(jvm, node, {"table": relation})
+    changes = {**matched, "table": relation, "overwrite": False}
+    if argument(node, "replaceCriteriaOpt") is not None:
+        changes["replaceCriteriaOpt"] = jvm.none()
+    return with_arguments(jvm, node, changes)
 
 
 def _relation(target: WriteTarget) -> JavaValue:
@@ -166,7 +173,7 @@ def _changes(rows: DataFrame, taken: DataFrame, keys: list[str]) -> DataFrame:
     marked = _joined(rows, old.withColumn(_OPERATION, sql.lit("update")), keys, "left")
     stored = marked.select(*map(quoted, rows.columns), sql.coalesce(_OPERATION, sql.lit("insert")).alias(_OPERATION))
     gone = _joined(taken, new, keys, "left_anti").withColumn(_OPERATION, sql.lit("delete"))
-    return stored.unionByName(gone)
+    return stored.unionByName(gone, allowMissingColumns=True)
 
 
 def _joined(left: DataFrame, right: DataFrame, keys: list[str], how: str) -> DataFrame:

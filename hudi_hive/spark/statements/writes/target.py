@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
@@ -18,7 +21,7 @@ from hudi_hive.options import Face, Operation, OptionSet
 from hudi_hive.options.services import COMPACT_INLINE
 from hudi_hive.options.write import OVERWRITE_MODE, SCHEMA_ON_READ
 from hudi_hive.plan import Query
-from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema import META_FIELDS, from_avro, merge_writer
 from hudi_hive.spark.bridge import (
     JavaValue,
     metastore_settings,
@@ -27,13 +30,16 @@ from hudi_hive.spark.bridge import (
     quoted,
     session_settings,
     store_options,
+    to_arrow_schema,
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.spark.scan import scanned, table_snapshot
-from hudi_hive.spark.statements.entries import follow_write
+from hudi_hive.spark.statements.entries import SessionEntry, follow_write
+from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.write import RowChanges, StatementRows, delete_partitions, write
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.config import read_options
+from hudi_hive.sync.run import refuse_catalog_types
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline.instants import REPLACE_COMMIT
@@ -43,6 +49,7 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import WriteReport
 
 REFRESH: Final = "the session's cached queries"
+COLUMNS: Final = "the entry's columns"
 STATISTICS: Final = "the entry's statistics"
 _WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE, Face.LOCK)
 
@@ -84,6 +91,8 @@ class WriteTarget:
         location: the base path as Hadoop writes it.
         entry: its entry in the session's catalog; None for a table by path.
         options: of this write, before the session's settings.
+        around: the WITH clause that the statement stands in; None without one.
+        evolved: the columns that the statement leaves; None for those that the table has.
     """
 
     hook: SessionHook
@@ -91,6 +100,14 @@ class WriteTarget:
     location: str
     entry: HudiTableEntry | None
     options: Mapping[str, str] = field(default_factory=dict)
+    around: JavaValue | None = None
+    evolved: StructType | None = None
+
+    def with_columns(self, columns: StructType) -> WriteTarget:
+        """The table, of the same moment, with the columns that the statement leaves."""
+        made = replace(self, evolved=columns)
+        vars(made)["client"] = self.client
+        return made
 
     @cached_property
     def client(self) -> MetaClient:
@@ -109,7 +126,9 @@ class WriteTarget:
 
     @cached_property
     def columns(self) -> StructType:
-        """The columns without the meta columns, in the catalog's order."""
+        """The columns without the meta columns, in the catalog's order; those that the statement adds behind them."""
+        if self.evolved is not None:
+            return self.evolved
         own = [one for one in self.shown_columns if one.name not in META_FIELDS]
         return StructType([StructField(one.name, one.dataType) for one in own])
 
@@ -227,6 +246,19 @@ class WriteTarget:
             f"{fixed}.".startswith(f"{name}.") or f"{name}.".startswith(f"{fixed}.") for fixed in self.fixed_columns
         )
 
+    def columns_of_query(self, query: JavaValue) -> StructType | None:
+        """The columns of a query of the statement, as Spark resolves them; None where it cannot yet."""
+        from hudi_hive.spark.statements.time_travel import rewrite_time_travel
+
+        jvm = self.hook.environment.jvm
+        whole = query if self.around is None else with_arguments(jvm, self.around, {"child": query})
+        try:
+            resolved = rewrite_time_travel(self.hook, whole)
+            text = jvm.classic.Dataset.ofRows(self.hook.session, resolved).schema().json()
+        except (PySparkException, Py4JJavaError):
+            return None  # with parameters, or wrong: what is wrong with it Spark tells later
+        return StructType.fromJson(json.loads(text))
+
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def write(
@@ -252,6 +284,8 @@ class WriteTarget:
         texts = {**(self.settings if options is None else options), HOODIE_DATASOURCE_WRITE_OPERATION: operation.value}
         located = reads and bool(self.record_keys) and self.has_record_places
         statement = StatementRows(self._check if reads else None, replaces, changes, located)
+        if self.evolved is not None:
+            self._check_catalog(self.evolved)
         report = write(rows, self.location, texts, "append", statement=statement)
         assert report is not None
         self._follow(report)
@@ -291,7 +325,10 @@ class WriteTarget:
         options = metastore_settings(self.hook.session)
         uris = read_options(options)[0].get("metastore_uris") or ()
         entry = self.entry
-        if not uris:  # the table's columns and partitions are read from itself
+        if not uris:  # the table's partitions are read from itself
+            if (columns := self.evolved) is not None:
+                shown = SessionEntry(self.hook, entry)
+                report = followed(report, self.location, COLUMNS, lambda: shown.set_columns(types=columns))
             followed(report, self.location, STATISTICS, lambda: follow_write(self.hook, entry, None))
             return
 
@@ -302,8 +339,33 @@ class WriteTarget:
                 config = sync_config(metastore, entry, client, options, stored)
                 HiveSyncTool(config, metastore=metastore, client=client).sync()
                 follow_write(self.hook, entry, metastore)
+                if self.evolved is not None:
+                    SessionEntry(self.hook, entry).refresh()
 
         followed(report, self.location, SYNC, sync)
+
+    def _check_catalog(self, columns: StructType) -> None:
+        """Refuse columns that the sync behind the commit could not bring to the metastore server.
+
+        Raises:
+            SchemaError: a column would get a type that the metastore does not let it take.
+        """
+        options = metastore_settings(self.hook.session)
+        uris = read_options(options)[0].get("metastore_uris") or ()
+        avro = self.client.avro_schema()
+        if self.entry is None or not uris or avro is None:
+            return
+        config, known = self.client.config, self.client.evolved_schema()
+        before = (
+            from_avro(avro, meta_columns=config.populate_meta_fields, table_version=config.version)
+            if known is None
+            else known.query
+        )
+        after = merge_writer(before, to_arrow_schema(columns))
+        with HiveMetastore(uris) as metastore:
+            stored = store_options(self.hook.session, self.location)
+            sync = sync_config(metastore, self.entry, self.client, options, stored)
+            refuse_catalog_types(metastore, sync, self.client, before, after)
 
 
 def existing_partitions(client: MetaClient) -> list[str]:
