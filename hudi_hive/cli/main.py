@@ -16,7 +16,9 @@ import click
 from hudi_hive._version import __version__
 from hudi_hive.cli.help import add_examples, remedy_for
 from hudi_hive.cli.option_groups import add_metrics_option
+from hudi_hive.cli.reporting import LOG_FORMATS, set_up_logging
 from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.progress import show_progress
 from hudi_hive.redaction import printable, redact
 
 _COMMANDS = {
@@ -39,7 +41,10 @@ _COMMANDS = {
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),
-    "thriftserver": ("hudi_hive.cli.thriftserver", "Start a Spark SQL server (HiveServer2 protocol) on a metastore."),
+    "thriftserver": (
+        "hudi_hive.cli.spark.thriftserver",
+        "Start a Spark SQL server (HiveServer2 protocol) on a metastore.",
+    ),
     "completion": ("hudi_hive.cli.help", "The script by which bash, zsh or fish completes commands and options."),
     "spark": ("hudi_hive.cli.spark", "Spark's own programs on Hudi tables: a server for clients of Spark Connect."),
 }
@@ -83,9 +88,18 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-q", "--quiet", is_flag=True, help="No progress bars, no warnings.")
+@click.option("-v", "--verbose", count=True, help="Say what is done; twice: everything.")
+@click.option("--log-format", type=click.Choice(LOG_FORMATS), default="text", show_default=True, help="Of log lines.")
 @click.version_option(__version__, prog_name="hudi-hive")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context, quiet: bool, verbose: int, log_format: str) -> None:
     """Plan, read and sync Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles."""
+    if quiet and verbose:
+        raise click.UsageError("'--quiet' and '--verbose' do not go together.")
+    set_up_logging(-1 if quiet else verbose, log_format)
+    if not quiet and sys.stderr.isatty():
+        context.with_resource(show_progress())
 
 
 add_examples(cli, "")

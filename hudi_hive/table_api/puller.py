@@ -18,6 +18,7 @@ from hudi_hive.errors import CheckpointError, IncrementalRangeError, InvalidOpti
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.plan.core import BatchLimits, CommitOffset, Commits, Filter, is_on_timeline
 from hudi_hive.plan.model import EARLIEST, IncrementalFormat, ReadOptions
+from hudi_hive.progress import tracked
 from hudi_hive.storage import Credentials, Storage
 from hudi_hive.table_api.checkpoint import Checkpoint, CheckpointFile, PendingRange
 from hudi_hive.table_api.scan import Scan
@@ -141,8 +142,10 @@ class IncrementalPuller:
 
     def pull_all(self) -> Iterator[PullReport]:
         """Pull one range after the other until there is no new commit; errors as of :meth:`pull`."""
-        while (report := self.pull()) is not None:
-            yield report
+        with tracked(f"pulling {os.fspath(self._path)}", None, "ranges") as progress:
+            while (report := self.pull()) is not None:
+                progress.advance()
+                yield report
 
     def pull_into(self, sink: Callable[[Scan], int]) -> PullReport | None:
         """Hand the scan of the next range to a function, and advance the checkpoint when it has returned.

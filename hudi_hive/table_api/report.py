@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.notebook_html import facts_html
 
 _Result = TypeVar("_Result")
 
@@ -23,3 +24,7 @@ class ServiceReport(Generic[_Result]):
 
     result: _Result
     failed: Mapping[str, HudiHiveError] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        failed = {f"failed: {step}": error for step, error in self.failed.items()}
+        return facts_html("ServiceReport", {"result": self.result or "nothing to do", **failed})

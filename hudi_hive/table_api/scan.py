@@ -13,6 +13,7 @@ from hudi_hive.errors import InvalidOptionError, MissingDependencyError, Unsuppo
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import row_schema
+from hudi_hive.notebook_html import rows_html
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import PlanStep
@@ -233,6 +234,10 @@ class Scan:
         if self._selected is not None:
             parts.append(f"columns {', '.join(self._selected)}")
         return f"Scan({self._client.config.name!r}, {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(field.name, field.type, field.nullable) for field in self.schema]
+        return rows_html(repr(self), ["column", "type", "nullable"], rows, len(rows))
 
 
 class RecordsScan(Scan):

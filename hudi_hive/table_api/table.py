@@ -16,6 +16,7 @@ from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.metadata import MetadataListing, MetadataTable, list_partitions
 from hudi_hive.metadata.reader import data_table_path, paths_below, row_partitions, row_schema
 from hudi_hive.metrics import IoCounters
+from hudi_hive.notebook_html import facts_html
 from hudi_hive.plan import Query
 from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import Moment
@@ -208,6 +209,23 @@ class HudiTable(WritableTable, MaintainedTable):
         kind = {"COPY_ON_WRITE": "copy-on-write", "MERGE_ON_READ": "merge-on-read"}[self.type]
         parts = ", ".join(self.config.partition_fields) or "none"
         return f"HudiTable({self.name!r}, {kind}, version {self.version}, partition columns: {parts}, {self.path})"
+
+    def _repr_html_(self) -> str:
+        config, timeline = self.config, self.timeline
+        last = timeline.last_completed_write()
+        facts = {
+            "path": self.path,
+            "type": self.type.replace("_", "-").lower(),
+            "table version": self.version,
+            "record key": ", ".join(config.record_keys),
+            "partition columns": ", ".join(config.partition_fields),
+            "ordering fields": ", ".join(config.ordering_fields),
+            "metadata table": ", ".join(config.metadata_partitions) or "off",
+            "active instants": len(timeline.instants),
+            "pending instants": len(timeline.pending()),
+            "last commit": last.requested if last else None,
+        }
+        return facts_html(f"HudiTable {self.name}", facts)
 
 
 class MetadataRecordsTable(HudiTable):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from hudi_hive.write.services import TableServices
 
 F = TypeVar("F", bound=Callable[..., Any])
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,11 @@ class ServiceTarget:
         """
         from hudi_hive.metastore.transactions import MetastoreLock
         from hudi_hive.table import MetaClient
+        from hudi_hive.write.coordination import LocalExecutor
         from hudi_hive.write.services import TableServices
 
         client = MetaClient.load(self.path, pairs(self.storage_option, "--storage-option"))
-        executor = _ProgressExecutor(title, self.threads)
+        executor = LocalExecutor(self.threads, title)
         options = pairs(self.conf, "--conf")
         return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
 
@@ -67,30 +65,3 @@ def service_target(function: F) -> F:
         click.option("--threads", type=click.IntRange(min=1), help="File groups at a time."),
         storage_options,
     )(function)
-
-
-class _ProgressExecutor:
-    """Threads of this process, with a bar on stderr while there are several tasks and stderr is a terminal."""
-
-    def __init__(self, title: str, threads: int | None) -> None:
-        from hudi_hive.write.coordination import LocalExecutor
-
-        self._title = title
-        self._threads = LocalExecutor(threads)
-
-    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
-        """Results in the order of the tasks."""
-        if len(tasks) < 2 or not sys.stderr.isatty():
-            return self._threads.map(function, tasks)
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            bar = progress.add_task(self._title, total=len(tasks))
-
-            def counted(task: _T) -> _R:
-                result = function(task)
-                progress.advance(bar)
-                return result
-
-            return self._threads.map(counted, tasks)

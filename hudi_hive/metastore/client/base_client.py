@@ -27,6 +27,7 @@ from hudi_hive.metastore.connection import (
     Tls,
     parse_addresses,
 )
+from hudi_hive.progress import tracked
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -179,5 +180,13 @@ class BaseClient:
         def smaller_helps(error: MetastoreError) -> bool:
             return was_refused(error) or (repeatable and isinstance(error, MetastoreLostError))
 
-        for _ in run_batches(items, write, size, executor=self._executor, ahead=ahead, smaller_helps=smaller_helps):
-            pass
+        with tracked("writing to the metastore", len(items), "entries") as progress:
+
+            def write_and_tell(batch: Sequence[Item]) -> None:
+                write(batch)
+                progress.advance(len(batch))
+
+            for _ in run_batches(
+                items, write_and_tell, size, executor=self._executor, ahead=ahead, smaller_helps=smaller_helps
+            ):
+                pass

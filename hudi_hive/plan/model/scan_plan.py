@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.notebook_html import rows_html
 from hudi_hive.plan.model.query import Query
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
@@ -127,6 +128,14 @@ class ScanPlan:
     changes: pa.Table | None = field(default=None, repr=False)
     table_schema: pa.Schema | None = field(default=None, repr=False)
     skip_filter: RowFilter | None = None
+
+    def _repr_html_(self) -> str:
+        rows = [(step.name, step.unit, step.before, step.after) for step in self.steps]
+        title = (
+            f"ScanPlan of {self.base_path}: {self.slices.num_rows:,} file slices in {self.partitions_planned:,} of "
+            f"{self.partitions_total:,} partitions, {self.total_bytes:,} bytes"
+        )
+        return rows_html(title, ["step", "of", "before", "after"], rows, len(rows))
 
     @property
     def has_logs(self) -> bool:

@@ -14,8 +14,9 @@ from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, Un
 from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.predicate import ColumnRef, In, Node, RowFilter, conjunction
+from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler, file_conditions, may_pass
-from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.storage import Storage
 from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
@@ -115,13 +116,14 @@ def read_base_files(
     if storage.is_local and _are_small(files):
         threads = 1
     readers = _readers(storage, files, scan, steps, batch_size, threads)
-    batches = in_order((reader.batches for reader in readers), threads)
-    try:
-        # Without a filter every row counts, so that more than the limit need not be gathered.
-        gather = _GATHERED if limit is None or steps.row_filter is not None else min(limit, _GATHERED)
-        yield from limited(_gathered(batches, steps, gather), limit)
-    finally:
-        batches.close()
+    with tracked("reading base files", files.num_rows) as progress:
+        batches = in_order((counted(reader.batches, progress) for reader in readers), threads)
+        try:
+            # Without a filter every row counts, so that more than the limit need not be gathered.
+            gather = _GATHERED if limit is None or steps.row_filter is not None else min(limit, _GATHERED)
+            yield from limited(_gathered(batches, steps, gather), limit)
+        finally:
+            batches.close()
 
 
 def row_groups(storage: Storage, files: pa.Table, scan: BaseScan) -> list[tuple[int, int]]:

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
+from hudi_hive.progress import ProgressStep
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -65,6 +67,16 @@ def _take(source: Iterator[T], count: int) -> Iterator[T]:
             yield next(source)
         except StopIteration:
             return
+
+
+def counted(producer: Callable[[], Iterator[T]], step: ProgressStep) -> Callable[[], Iterator[T]]:
+    """The same producer, which tells a step of work when its last result was taken."""
+
+    def produce() -> Iterator[T]:
+        yield from producer()
+        step.advance()
+
+    return produce
 
 
 class _End:

@@ -19,10 +19,11 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base import select
 from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
+from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, files_at_once, output_schema, read_base_files
-from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import Storage
@@ -248,13 +249,15 @@ def read_slices(
     reader = SliceReader.of(storage, plan, columns, batch_size, schema=plan.schema)
     values = partition_columns(plan, slices)
 
-    def producers() -> Iterator[Callable[[], Iterator[pa.RecordBatch]]]:
-        for number, row in enumerate(slices.to_pylist()):
-            own = None if values is None else values.slice(number, 1)
-            yield partial(reader.rows, row, own)
+    with tracked("merging log files", slices.num_rows, "file slices") as progress:
 
-    batches = in_order(producers(), files_at_once(storage, _mean_bytes(slices), threads))
-    try:
-        yield from batches
-    finally:
-        batches.close()
+        def producers() -> Iterator[Callable[[], Iterator[pa.RecordBatch]]]:
+            for number, row in enumerate(slices.to_pylist()):
+                own = None if values is None else values.slice(number, 1)
+                yield counted(partial(reader.rows, row, own), progress)
+
+        batches = in_order(producers(), files_at_once(storage, _mean_bytes(slices), threads))
+        try:
+            yield from batches
+        finally:
+            batches.close()

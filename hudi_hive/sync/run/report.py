@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hudi_hive.metastore import Partition, Table
+from hudi_hive.notebook_html import rows_html
 from hudi_hive.sync.apply import CatalogWriter
 from hudi_hive.sync.diff import SyncPlan, TablePlan
 
@@ -162,6 +163,11 @@ class SyncReport:
     def total_calls(self) -> int:
         """Calls to the metastore of all kinds."""
         return sum(self.calls.values())
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        title = f"SyncReport{' (dry run)' if self.dry_run else ''}: {self.total_calls:,} metastore calls"
+        return rows_html(title, list(rows[0]) if rows else [], [list(row.values()) for row in rows], len(rows))
 
     def rows(self) -> list[dict[str, object]]:
         """One row per metastore table: what happened to it, to its partitions, and the stamp."""

@@ -6,6 +6,7 @@ tagged with locations and written to files.
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +47,8 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import InlineReport, run_inline_services
 from hudi_hive.write.writers.file_groups import file_groups_in
 from hudi_hive.write.writers.report import WriteReport
+
+_log = logging.getLogger(__name__)
 
 RowsT = TypeVar("RowsT")
 """Rows as an engine has them: an Arrow table, a DataFrame."""
@@ -190,6 +193,7 @@ class TableCommitter:
 
     def with_services(self, report: WriteReport) -> WriteReport:
         """Run the table services that are due behind a commit, and add to its report what they did."""
+        _log.info("%s: %s", self.client.base_path, report.summary())
         after = AfterCommit(self.client.base_path, report.instant.requested, report.instant)
         services = after.attempt(SERVICES, self.run_services)
         failed = {**report.failed, **after.failed, **(services.failed if services is not None else {})}

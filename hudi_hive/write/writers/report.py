@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.notebook_html import facts_html
 from hudi_hive.timeline import Instant
 from hudi_hive.write.options import Operation
 from hudi_hive.write.services import InlineReport
@@ -40,6 +41,25 @@ class WriteReport:
     statuses: pa.Table = field(repr=False)
     services: InlineReport | None = None
     failed: Mapping[str, HudiHiveError] = field(default_factory=dict)
+
+    def summary(self) -> str:
+        """What was written, as one line: operation, instant, records, files and bytes."""
+        counts = ((self.inserted, "inserted"), (self.updated, "updated"), (self.deleted, "deleted"))
+        records = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "no records"
+        operation = str(self.operation.value).replace("_", " ")
+        return f"{operation} {self.instant.requested}: {records}; {self.files:,} files, {self.bytes_written:,} bytes"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "instant": self.instant.requested,
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "files": self.files,
+            "bytes": self.bytes_written,
+            **{f"failed: {step}": error for step, error in self.failed.items()},
+        }
+        return facts_html(f"WriteReport: {str(self.operation.value).replace('_', ' ')}", facts)
 
     @classmethod
     def of(cls, instant: Instant, operation: Operation, statuses: pa.Table) -> WriteReport:
