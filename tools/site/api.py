@@ -31,6 +31,7 @@ FACES: Final = (
     "hudi_hive.options",
     "hudi_hive.metrics",
     "hudi_hive.ui",
+    "hudi_hive.progress",
 )
 """Packages whose public names have a page, the most used first."""
 
