@@ -93,6 +93,8 @@ URIs, signatures in queries – are hidden when the error is made, and what coul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hudi_hive.redaction import printable, redact
 
 
@@ -259,6 +261,22 @@ class PredicateError(QueryError):
 
 class UnknownColumnError(QueryError):
     """A column that the schema does not have."""
+
+
+def unknown_column(name: str, columns: Sequence[str], before: str = "") -> UnknownColumnError:
+    """The error about a column that is not there, with the nearest name, or all names.
+
+    Args:
+        name: what was asked for.
+        columns: the names that there are.
+        before: what stands in front of the message.
+    """
+    import difflib  # loaded only now: few runs need it
+
+    nearest = difflib.get_close_matches(name, columns, 1)
+    known = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    return UnknownColumnError(f"{before}no column {name!r}", remedy=f"{hint}the columns are {known}")
 
 
 class SqlError(QueryError):

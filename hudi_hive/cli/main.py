@@ -14,7 +14,7 @@ from typing import TextIO
 import click
 
 from hudi_hive._version import __version__
-from hudi_hive.cli.help import add_examples, remedy_for
+from hudi_hive.cli.help import add_examples, remedy_for, usage_line
 from hudi_hive.cli.option_groups import add_metrics_option
 from hudi_hive.cli.reporting import LOG_FORMATS, set_up_logging
 from hudi_hive.errors import HudiHiveError, StorageError
@@ -65,6 +65,18 @@ class LazyGroup(click.Group):
         add_metrics_option(command)
         add_examples(command, name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that arguments name; the error about one that is none has the nearest name."""
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            nearest = difflib.get_close_matches(args[0], _COMMANDS, 1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            ctx.fail(f"no such command: {args[0]}{hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command and flush its output, so that a closed pipe raises its error here."""
@@ -122,8 +134,11 @@ def main(argv: list[str] | None = None) -> None:
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(printable(f"error: {usage_line(error)}"), err=True)
         sys.exit(error.exit_code)
     except HudiHiveError as error:
         if os.environ.get("HUDI_HIVE_DEBUG"):

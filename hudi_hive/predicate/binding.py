@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.errors import PredicateError, UnknownColumnError
+from hudi_hive.errors import PredicateError, unknown_column
 from hudi_hive.options import parse_boolean
 from hudi_hive.predicate import literals, nodes, syntax
 from hudi_hive.predicate.nodes import FLIPPED, ColumnRef, Node, Operator, conjunction, disjunction
@@ -177,8 +177,7 @@ class _Binder:
             column = self._descend((".".join(name.parts),))
         if column is not None:
             return column
-        known = ", ".join(self._schema.names[:20]) + (", …" if len(self._schema.names) > 20 else "")
-        raise UnknownColumnError(f"row filter: no column {name.text!r}", remedy=f"the columns are {known}")
+        raise unknown_column(name.text, self._schema.names, "row filter: ")
 
     def _descend(self, parts: tuple[str, ...]) -> ColumnRef | None:
         field = _pick(list(self._schema), parts[0])

@@ -10,6 +10,10 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from hudi_hive.errors import MissingDependencyError
+
+if find_spec("pyspark") is None:
+    raise MissingDependencyError("PySpark is not installed", remedy="pip install 'hudi_hive[spark]'")
 if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.5 has only the second
     from hudi_hive.spark.connect import ConnectServer
     from hudi_hive.spark.mutate import MutationReport, mutate, read_acid

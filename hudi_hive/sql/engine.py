@@ -232,7 +232,7 @@ class SqlEngine:
         for catalog in self._catalogs:
             with suppress(NoSuchObjectError):
                 return catalog.insert_target(schema, name)
-        raise NoSuchObjectError(f"no table {schema}.{name}", remedy=f"SHOW TABLES FROM {schema} lists them")
+        raise _no_table(schema, name)
 
     def _source(self, schema: str, table: TableName) -> ScanSource:
         for catalog in self._catalogs:
@@ -242,7 +242,7 @@ class SqlEngine:
                 return catalog.source(schema, table.name, table.as_of)
             except NoSuchObjectError:
                 continue
-        raise NoSuchObjectError(f"no table {schema}.{table.name}", remedy=f"SHOW TABLES FROM {schema} lists them")
+        raise _no_table(schema, table.name)
 
     def _names(self, show: Show) -> pa.RecordBatchReader:
         names: set[str] = set()
@@ -423,3 +423,9 @@ def _quoted(name: str) -> str:
 
 def _literal(value: object) -> str:
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _no_table(schema: str, name: str) -> NoSuchObjectError:
+    return NoSuchObjectError(
+        f"no table {schema}.{name}", remedy=f"SHOW TABLES FROM {schema} lists them; `hudi-hive sync` adds one"
+    )

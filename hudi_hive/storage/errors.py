@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from hudi_hive.errors import PathExistsError, PathNotFoundError, StorageError
+from hudi_hive.errors import PathExistsError, PathNotFoundError, StorageError, StoreAccessDeniedError
 from hudi_hive.storage.resolve import without_secrets
 
 
@@ -22,5 +22,9 @@ def mapped_errors(path: str) -> Iterator[None]:
         raise PathExistsError("file exists already", path=path) from error
     except NotADirectoryError as error:
         raise PathNotFoundError("not a folder", path=path) from error
+    except PermissionError as error:
+        raise StoreAccessDeniedError(
+            "permission denied", path=path, remedy="run it as a user who may do this, or have the right granted"
+        ) from without_secrets(error)
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"storage call failed: {error}", path=path) from without_secrets(error)

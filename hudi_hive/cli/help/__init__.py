@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from hudi_hive.cli.help.completion import completion
 from hudi_hive.cli.help.examples import EXAMPLES, add_examples
-from hudi_hive.cli.help.remedies import remedy_for
+from hudi_hive.cli.help.remedies import remedy_for, usage_line
 
-__all__ = ["EXAMPLES", "add_examples", "completion", "remedy_for"]
+__all__ = ["EXAMPLES", "add_examples", "completion", "remedy_for", "usage_line"]

@@ -23,7 +23,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "schema alter nullable": ("hudi-hive schema alter /lake/visits nullable pages",),
     "schema alter rename": ("hudi-hive schema alter /lake/trips rename rider passenger",),
     "schema alter type": ("hudi-hive schema alter /lake/trips type seats bigint --check-data",),
-    "ui": ("hudi-hive ui /lake",),
+    "ui": ("hudi-hive ui /lake", "hudi-hive ui --metastore-uris thrift://localhost:9083"),
     "files": ("hudi-hive files /lake/trips --partition sf",),
     "stats": ("hudi-hive stats /lake/trips", "hudi-hive stats /lake/trips --commits 5"),
     "metadata": ("hudi-hive metadata stats /lake/drivers",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from hudi_hive import errors
 
 _REMEDIES: dict[type[errors.HudiHiveError], str] = {
@@ -69,6 +71,14 @@ _REMEDIES: dict[type[errors.HudiHiveError], str] = {
     errors.JavaNotFoundError: "install Java 17 or newer, or set JAVA_HOME",
     errors.MissingDependencyError: "pip install 'hudi_hive[all]', or the extra that the message names",
 }
+
+
+def usage_line(error: click.ClickException) -> str:
+    """One line about a command that was not called rightly: what is wrong, and where it is said how to call it."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    message = message[:1].lower() + message[1:]
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{message}; see {context.command_path} --help" if context is not None else message
 
 
 def remedy_for(error: errors.HudiHiveError) -> str:

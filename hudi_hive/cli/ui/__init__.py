@@ -32,13 +32,10 @@ def ui(
     conf: tuple[str, ...],
     storage_option: tuple[str, ...],
 ) -> None:
-    r"""Show tables as pages in a browser: timeline, partitions, files, schemas, queries, what a sync would do.
+    """Show tables as pages in a browser: timeline, partitions, files, schemas, queries, what a sync would do.
 
     PATHs are tables, or folders below which tables are searched. The address that is printed has a token: who does not
     know it is not let in. The pages change nothing. Ctrl-C ends the server.
-
-    \b
-    Example: hudi-hive ui /lake --metastore-uris thrift://localhost:9083
     """
     from hudi_hive.ui import UiServer, UiSettings
 

@@ -316,7 +316,7 @@ class Connection:
 
 _DECLARED: tuple[type[TException], ...] = (ttypes.MetaException, *(theirs for theirs, _ in _SERVER_ERRORS))
 _REMEDIES: dict[type[MetastoreServerError], str] = {
-    NoSuchObjectError: "check the name",
+    NoSuchObjectError: "check the name; a Hudi table is there once it was synced (`hudi-hive sync`)",
     AlreadyExistsError: "use another name or drop the old one",
 }
 

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, unknown_column
 from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.predicate import ColumnRef, In, Node, RowFilter, conjunction
@@ -214,8 +214,7 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
         if index < 0:
             same = [i for i, other in enumerate(target_schema.names) if other.lower() == name.lower()]
             if len(same) != 1:
-                columns_there = ", ".join(target_schema.names[:20])
-                raise UnknownColumnError(f"no column {name!r}", remedy=f"the columns are {columns_there}")
+                raise unknown_column(name, target_schema.names)
             index = same[0]
         if index in fields:
             raise InvalidOptionError(f"column {name!r} is asked for twice")

@@ -6,7 +6,9 @@ Sessions of clients are derived from the one that is enabled here, and are enabl
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.spark.bridge import REDACTED_NAMES, REDACTION, Jvm
-from hudi_hive.spark.session import enable, session_builder
+from hudi_hive.spark.session import enable, require_java, session_builder
 
 _SERVICE: Final = "org.apache.spark.sql.connect.service.SparkConnectService"
 _OWN: Final = {"spark.connect.grpc.binding.address": "host", "spark.connect.grpc.binding.port": "port"}
@@ -84,11 +86,17 @@ class ConnectServer:
         """Start Spark, enable its sessions and open the port.
 
         Raises:
-            SparkError: a session runs already in this process, or Spark does not start.
+            SparkError: a session runs already in this process, the port is taken, or Spark does not start.
+            JavaNotFoundError: there is no Java.
         """
         if SparkContext._active_spark_context is not None:
             raise SparkError(
                 "a Spark session runs already in this process", remedy="start the server in a process of its own"
+            )
+        require_java()
+        if self._port and not _is_free(self._host, self._port):
+            raise SparkError(
+                f"port {self._port} on {self._host} is in use", remedy="choose another port, or 0 for a free one"
             )
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = session_builder(self._metastore_uris) if self._metastore_uris else SparkSession.builder
@@ -161,3 +169,14 @@ class ConnectServer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE  # what else is wrong with an address Spark says
+    return True

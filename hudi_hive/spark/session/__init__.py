@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.session.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
+from hudi_hive.spark.session.reader import (
+    enable,
+    explain,
+    last_scan,
+    load,
+    planned_scans,
+    require_java,
+    session_builder,
+    table,
+)
 
 __all__ = [
     "enable",
@@ -10,6 +19,7 @@ __all__ = [
     "last_scan",
     "load",
     "planned_scans",
+    "require_java",
     "session_builder",
     "table",
 ]

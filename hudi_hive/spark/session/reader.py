@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.errors import SparkError
+from hudi_hive.metastore import find_java
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
 from hudi_hive.plan import Query
 from hudi_hive.spark import connect_client
@@ -32,6 +33,8 @@ from hudi_hive.spark.session.install import hook_later_sessions, hook_of, instal
 from hudi_hive.spark.source import install_source
 from hudi_hive.storage import Credentials
 
+_OLDEST_JAVA: Final = 8
+"""With which Spark 3.5 runs; later releases say themselves what they need."""
 _lock = threading.Lock()
 _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 
@@ -76,12 +79,28 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     return spark
 
 
+def require_java() -> None:
+    """Look whether there is Java to start Spark with, whose own error does not say what to do.
+
+    Raises:
+        JavaNotFoundError: there is none, where nothing but the environment could name one.
+    """
+    home = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME", ""), "conf")
+    may_be_elsewhere = os.path.exists(os.path.join(home, "spark-env.sh"))
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ and not may_be_elsewhere:
+        find_java(_OLDEST_JAVA)
+
+
 def session_builder(metastore_uris: str | Sequence[str] = ()) -> SparkSession.Builder:
     """A builder of sessions on a Hive metastore, to set master and memory on; :func:`enable` what it makes.
 
     Args:
         metastore_uris: ``thrift://host:port``, one or several; without it the session's own settings decide.
+
+    Raises:
+        JavaNotFoundError: there is no Java to start Spark with.
     """
+    require_java()
     builder = SparkSession.builder.config("spark.sql.catalogImplementation", "hive")
     builder = builder.config(REDACTION, REDACTED_NAMES)
     uris = metastore_uris if isinstance(metastore_uris, str) else ",".join(metastore_uris)
