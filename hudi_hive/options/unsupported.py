@@ -84,8 +84,6 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
-    _unsupported("hoodie.metadata.index.secondary.enable", _OFF, "secondary indexes are not written", since=8),
-    _unsupported("hoodie.metadata.index.expression.enable", _OFF, "expression indexes are not written", since=8),
     _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table", since=9),
     _unsupported(
         "hoodie.datasource.write.slash.separated.date.partitionpath", _OFF, "partition by a timestamp generator"

@@ -451,6 +451,26 @@ RECORD_INDEX_MAX_GROUP_SIZE: Final = Option(
     "Bytes of a file group of the record index, at most.",
     honoured_by=(WRITE,),
 )
+SECONDARY_INDEX: Final = Option(
+    "hoodie.metadata.index.secondary.enable",
+    boolean,
+    True,
+    "Reads ask secondary indexes, which like the record index rely on each key being in the table once.",
+    honoured_by=(READ,),
+    refused={WRITE: Refused("secondary indexes are not written", but_for=("true", "false"))},
+    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
+    since=8,
+)
+EXPRESSION_INDEX: Final = Option(
+    "hoodie.metadata.index.expression.enable",
+    boolean,
+    True,
+    "Reads ask expression indexes for filters on functions of columns.",
+    honoured_by=(READ,),
+    refused={WRITE: Refused("expression indexes are not written", but_for=("true", "false"))},
+    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
+    since=8,
+)
 METADATA_COMPACT_AFTER: Final = Option(
     "hoodie.metadata.compact.max.delta.commits",
     positive,
@@ -472,5 +492,7 @@ METADATA_OPTIONS: Final = (
     RECORD_INDEX_MAX_GROUPS,
     RECORD_INDEX_GROWTH,
     RECORD_INDEX_MAX_GROUP_SIZE,
+    SECONDARY_INDEX,
+    EXPRESSION_INDEX,
     METADATA_COMPACT_AFTER,
 )

@@ -6,6 +6,7 @@ It knows nothing of tables or files.
 
 from hudi_hive.predicate.arrow_expression import bind_as_sql
 from hudi_hive.predicate.binding import bind
+from hudi_hive.predicate.functions import ColumnFunction, called_function, column_function
 from hudi_hive.predicate.nodes import (
     And,
     ColumnComparison,
@@ -38,6 +39,7 @@ from hudi_hive.predicate.syntax import (
     AnyOf,
     Compare,
     ComparisonOperator,
+    FunctionCall,
     InList,
     LiteralValue,
     Name,
@@ -54,6 +56,7 @@ __all__ = [
     "And",
     "AnyOf",
     "ColumnComparison",
+    "ColumnFunction",
     "ColumnRange",
     "ColumnRef",
     "Compare",
@@ -62,6 +65,7 @@ __all__ = [
     "Constant",
     "Dnf",
     "FilterTerm",
+    "FunctionCall",
     "In",
     "InList",
     "IsNaN",
@@ -86,6 +90,8 @@ __all__ = [
     "WhenValid",
     "bind",
     "bind_as_sql",
+    "called_function",
+    "column_function",
     "conjunction",
     "disjunction",
     "own_columns",

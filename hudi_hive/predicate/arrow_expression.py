@@ -88,6 +88,16 @@ _COMPARISONS: Final[dict[str, syntax.ComparisonOperator]] = {
     "greater_equal": ">=",
 }
 
+_FUNCTIONS: Final = {
+    "year": "year",
+    "month": "month",
+    "day": "day",
+    "hour": "hour",
+    "abs": "abs",
+    "utf8_length": "length",
+}
+"""Arrow's functions that are functions of a column as ours."""
+
 _MATCH_NULLS: Final = 0
 """Arrow's default for ``is_in``: a null in the list matches a null in the column, anything else is true or false."""
 
@@ -186,6 +196,10 @@ class _Outline:
         It does not for floating point, whose NaN compares otherwise.
         """
         node = bind(tree, self._schema)
+        if isinstance(node, nodes.Opaque):  # one of functions
+            if node.outline is None:
+                raise _UnsupportedExpressionError
+            node = node.outline
         if self._sql:
             return node
         for current in nodes.walk(node):
@@ -205,6 +219,9 @@ def _name(argument: object) -> syntax.Name:
 def _operand(argument: object) -> syntax.Operand:
     if isinstance(argument, (syntax.Name, syntax.Value)):
         return argument
+    if isinstance(argument, _Call) and argument.function in _FUNCTIONS and len(argument.arguments) == 1:
+        name = _name(argument.arguments[0])
+        return syntax.FunctionCall(_FUNCTIONS[argument.function], name, (), f"{argument.function}({name.text})")
     raise _UnsupportedExpressionError
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +21,8 @@ import pyarrow as pa
 from hudi_hive.errors import PredicateError, unknown_column
 from hudi_hive.options import parse_boolean
 from hudi_hive.predicate import literals, nodes, syntax
+from hudi_hive.predicate.evaluate import to_expression
+from hudi_hive.predicate.functions import called_function
 from hudi_hive.predicate.nodes import FLIPPED, ColumnRef, Node, Operator, conjunction, disjunction
 
 _TEXT_MAX: Final = 60
@@ -66,13 +69,13 @@ class _Binder:
         if isinstance(tree, syntax.TruthTest):
             return nodes.IsTrue(self.condition(tree.operand), tree.value)
         if isinstance(tree, syntax.Compare):
-            return self._compare(tree.operator, tree.left, tree.right)
+            return _with_functions(self._compare(tree.operator, tree.left, tree.right))
         if isinstance(tree, syntax.InList):
-            return self._in(tree)
+            return _with_functions(self._in(tree))
         if isinstance(tree, syntax.NullTest):
-            return self._null_test(tree.operand)
+            return _with_functions(self._null_test(tree.operand))
         if isinstance(tree, syntax.LikeTest):
-            return self._like(tree)
+            return _with_functions(self._like(tree))
         return self._truth(tree)
 
     def _truth(self, operand: syntax.Operand) -> Node:
@@ -80,6 +83,8 @@ class _Binder:
             if operand.value is None or isinstance(operand.value, bool):
                 return nodes.Constant(operand.value)
             raise PredicateError(f"row filter: {operand.text} is not a condition")
+        if isinstance(operand, syntax.FunctionCall):
+            raise PredicateError(f"row filter: {operand.text} is not a condition", remedy="compare it with a literal")
         column = self.column(operand)
         if pa.types.is_null(column.type):
             return nodes.Constant(None)
@@ -93,7 +98,7 @@ class _Binder:
         return nodes.IsNull(self.column(operand))
 
     def _like(self, tree: syntax.LikeTest) -> Node:
-        if not isinstance(tree.operand, syntax.Name):
+        if isinstance(tree.operand, syntax.Value):
             raise PredicateError("row filter: LIKE needs a column on its left")
         column = self.column(tree.operand)
         if not is_text(column.type):
@@ -153,9 +158,9 @@ class _Binder:
             return _compare_values(operator, left, right)
         if isinstance(left, syntax.Value):
             left, right, operator = right, left, FLIPPED[operator]
-        assert isinstance(left, syntax.Name)  # the two other cases are above
+        assert not isinstance(left, syntax.Value)  # the two other cases are above
         column = self.column(left)
-        if isinstance(right, syntax.Name):
+        if not isinstance(right, syntax.Value):
             return _compare_columns(operator, column, self.column(right))
         if right.value is None or pa.types.is_null(column.type):
             return nodes.Constant(None)
@@ -170,14 +175,32 @@ class _Binder:
 
     # -- names ---------------------------------------------------------------------------------------------------
 
-    def column(self, name: syntax.Name) -> ColumnRef:
+    def column(self, name: syntax.Name | syntax.FunctionCall) -> ColumnRef:
         """Resolve a name: struct fields by their path; a top-level column whose own name has the dots counts too."""
+        if isinstance(name, syntax.FunctionCall):
+            return self._called(name)
         column = self._descend(name.parts)
         if column is None and len(name.parts) > 1:
             column = self._descend((".".join(name.parts),))
         if column is not None:
             return column
         raise unknown_column(name.text, self._schema.names, "row filter: ")
+
+    def _called(self, call: syntax.FunctionCall) -> ColumnRef:
+        """A function of a column in the place of a column."""
+        function = called_function(call.function, [str(argument.value) for argument in call.arguments])
+        if function is None:
+            raise PredicateError(
+                f"row filter: function {call.function!r} is not supported in {call.text}",
+                remedy="compare columns with literals, or give a pyarrow expression",
+            )
+        column = self.column(call.column)
+        derived = ColumnRef.of_function(function, column)
+        if derived is None:
+            raise PredicateError(
+                f"row filter: {call.text} has no meaning for column {column.name!r} of type {_short(column.type)}"
+            )
+        return derived
 
     def _descend(self, parts: tuple[str, ...]) -> ColumnRef | None:
         field = _pick(list(self._schema), parts[0])
@@ -192,6 +215,15 @@ class _Binder:
             return None
         arrow = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         return ColumnRef(tuple(path), arrow)
+
+
+def _with_functions(node: Node) -> Node:
+    """The test itself, or as an Arrow expression with the test as its outline where it is one of functions."""
+    columns = [column for one in nodes.walk(node) for column in nodes.own_columns(one)]
+    if all(column.derived is None for column in columns):
+        return node
+    sources = (column.path[0] if column.derived is None else column.derived.source[0] for column in columns)
+    return nodes.Opaque(to_expression(node), tuple(dict.fromkeys(sources)), node)
 
 
 def _pick(fields: list[pa.Field], name: str) -> pa.Field | None:
@@ -308,7 +340,7 @@ def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Valu
         data = value.encode() if isinstance(value, str) else value
         if isinstance(data, bytes):
             cast = pa.binary() if pa.types.is_fixed_size_binary(arrow) else None
-            return nodes.Comparison(operator, ColumnRef(column.path, arrow, cast), pa.scalar(data, cast or arrow))
+            return nodes.Comparison(operator, replace(column, cast=cast), pa.scalar(data, cast or arrow))
     elif pa.types.is_date(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_time(arrow):
         nanos = _nanos_for(arrow, value)
         if nanos is not None:
@@ -357,7 +389,7 @@ def _compare_number(operator: Operator, column: ColumnRef, literal: syntax.Value
     if isinstance(value, str):
         value = literals.parse_number(value)
     if isinstance(value, float):
-        return _compare_float(operator, ColumnRef(column.path, column.type, pa.float64()), value)
+        return _compare_float(operator, column.compared_as(pa.float64()), value)
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         raise _mismatch(column, literal)
     return literals.compare_on_grid(operator, column, Fraction(value))
@@ -381,7 +413,7 @@ def _float_of(value: object, arrow: pa.DataType) -> float | None:
 
 def _compare_float(operator: Operator, column: ColumnRef, value: float) -> Node:
     if column.operand_type != pa.float64():
-        column = ColumnRef(column.path, column.type, pa.float64())
+        column = column.compared_as(pa.float64())
     if value == value:
         return nodes.Comparison(operator, column, pa.scalar(value, pa.float64()))
     nan = nodes.IsNaN(column)
@@ -411,7 +443,7 @@ def _compare_columns(operator: Operator, left: ColumnRef, right: ColumnRef) -> N
 
 
 def _cast(column: ColumnRef, arrow: pa.DataType) -> ColumnRef:
-    return column if column.type == arrow else ColumnRef(column.path, column.type, arrow)
+    return column if column.type == arrow else column.compared_as(arrow)
 
 
 def _common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:

@@ -63,7 +63,11 @@ def evaluate(node: Node, data: pa.Table | pa.RecordBatch) -> pa.Array:
 
 
 def _expression_of(column: ColumnRef) -> pc.Expression:
-    field = pc.field(*column.path) if len(column.path) > 1 else pc.field(column.path[0])
+    derived = column.derived
+    path = column.path if derived is None else derived.source
+    field = pc.field(*path) if len(path) > 1 else pc.field(path[0])
+    if derived is not None:
+        field = derived.function.of(field, derived.kind)
     return field if column.cast is None else field.cast(column.cast, safe=False)
 
 

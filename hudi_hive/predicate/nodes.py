@@ -7,11 +7,13 @@ the type of its operand, lies in that type's range and is never null or NaN.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hudi_hive.predicate.functions import ColumnFunction, DerivedColumn
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -24,12 +26,27 @@ class ColumnRef:
     """A column, or a field nested in struct columns.
 
     ``path`` holds the names from the top level down, as the schema spells them; ``cast`` is the type that the values
-    are compared as when it is not their own (a cast that keeps their order).
+    are compared as when it is not their own (a cast that keeps their order). With ``derived`` it is a function of a
+    column, whose path is :attr:`DerivedColumn.path`; such references stand in outlines of :class:`Opaque` alone.
     """
 
     path: tuple[str, ...]
     type: pa.DataType
     cast: pa.DataType | None = None
+    derived: DerivedColumn | None = None
+
+    @classmethod
+    def of_function(cls, function: ColumnFunction, column: ColumnRef) -> ColumnRef | None:
+        """A function of a column; None if the function is not understood for the column's type."""
+        result = function.result_type(column.type)
+        if result is None:
+            return None
+        derived = DerivedColumn(function, column.path, column.type)
+        return cls(derived.path, result, None, derived)
+
+    def compared_as(self, kind: pa.DataType) -> ColumnRef:
+        """The same column, whose values are compared as another type."""
+        return replace(self, cast=kind)
 
     @property
     def operand_type(self) -> pa.DataType:
@@ -38,7 +55,9 @@ class ColumnRef:
 
     @property
     def name(self) -> str:
-        """Dotted name, for messages."""
+        """Dotted name, for messages; the call of a function."""
+        if self.derived is not None:
+            return self.derived.function.text(".".join(self.derived.source))
         return ".".join(self.path)
 
 

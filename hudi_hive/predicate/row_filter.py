@@ -98,16 +98,19 @@ class RowFilter:
     def required_values(self, column: str) -> pa.Array | None:
         """The values that a column can have in passing rows, by equality or ``IN``; None if they are not limited."""
         for part in self.conjuncts:
-            node = part.root
-            if isinstance(node, (nodes.Comparison, nodes.In)) and node.column.path == (column,):
-                # A literal of another type than the column's own is compared after a cast: not the column's values.
-                if node.column.cast is not None:
-                    continue
-                if isinstance(node, nodes.Comparison):
-                    if node.operator == "=":
-                        return pa.array([node.literal.as_py()], node.column.type)
-                elif not node.has_nan:
-                    return pc.drop_null(node.values)
+            values = _values_at(part.root, (column,))
+            if values is not None:
+                return values
+        return None
+
+    def required_values_at(self, path: tuple[str, ...]) -> pa.Array | None:
+        """As :meth:`required_values`, of a column by its path or of a function by ``DerivedColumn.path``."""
+        for part in self.conjuncts:
+            root = part.root.outline if isinstance(part.root, nodes.Opaque) else part.root
+            for node in root.operands if isinstance(root, nodes.And) else (root,):
+                values = None if node is None else _values_at(node, path)
+                if values is not None:
+                    return values
         return None
 
     def groups_that_may_match(self, ranges: Mapping[tuple[str, ...], ColumnRange], count: int) -> Mask:
@@ -118,6 +121,17 @@ class RowFilter:
             count: number of groups, the length of every array in ``ranges``.
         """
         return outcomes_of_ranges(self.root, count, ranges).true
+
+
+def _values_at(node: Node, path: tuple[str, ...]) -> pa.Array | None:
+    if not isinstance(node, (nodes.Comparison, nodes.In)) or node.column.path != path:
+        return None
+    # A literal of another type than the column's own is compared after a cast: not the column's values.
+    if node.column.cast is not None:
+        return None
+    if isinstance(node, nodes.Comparison):
+        return pa.array([node.literal.as_py()], node.column.type) if node.operator == "=" else None
+    return None if node.has_nan else pc.drop_null(node.values)
 
 
 def parse_filter(filter: str | Dnf | pc.Expression | RowFilter | None, schema: pa.Schema) -> RowFilter:

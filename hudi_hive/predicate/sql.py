@@ -3,8 +3,9 @@
 The subset: comparisons (``= == != <> < <= > >= <=>``), ``AND OR NOT``, ``[NOT] IN (literals)``, ``[NOT] BETWEEN … AND
 …``, ``IS [NOT] NULL | TRUE | FALSE``, ``[NOT] LIKE | ILIKE 'pattern' [ESCAPE 'c']``, parentheses. Literals: numbers
 (``1 1L 1.5 1.5BD 1e3 1.5D``), ``'text'`` (a quote is doubled, a backslash stands for itself), ``X'00ff'``, ``TRUE FALSE
-NULL``, ``DATE '…'``, ``TIMESTAMP '…'``. Names: bare, ``"quoted"`` or back-ticked, dotted for fields of structs. Key
-words in any case.
+NULL``, ``DATE '…'``, ``TIMESTAMP '…'``. Names: bare, ``"quoted"`` or back-ticked, dotted for fields of structs. In the
+place of a column a function of one (:mod:`hudi_hive.predicate.functions`), its other arguments literals: ``year(at)``,
+``date_format(at, 'yyyy-MM')``. Key words in any case.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hudi_hive.predicate.syntax import (
     AnyOf,
     Compare,
     ComparisonOperator,
+    FunctionCall,
     InList,
     LikeTest,
     Name,
@@ -182,7 +184,7 @@ class _Parser:
         if self._take_symbol("("):
             left: Syntax = self._or()
             self._need_symbol(")")
-            if not isinstance(left, (Name, Value)):
+            if not isinstance(left, (Name, Value, FunctionCall)):
                 return self._truth_tests(left)
         else:
             left = self._operand()
@@ -231,7 +233,7 @@ class _Parser:
             negated = self._take_word("NOT")
             test: Syntax
             if self._take_word("NULL"):
-                if not isinstance(left, (Name, Value)):
+                if not isinstance(left, (Name, Value, FunctionCall)):
                     raise PredicateError("row filter: IS NULL takes a column, not a condition")
                 test = NullTest(left)
             elif self._is_word("TRUE", "FALSE"):
@@ -252,7 +254,7 @@ class _Parser:
             self._depth -= 1
             return inner
         if token.kind == "quoted" or (token.kind == "word" and not self._starts_literal()):
-            return self._name()
+            return self._name_or_call()
         return self._literal()
 
     def _starts_literal(self) -> bool:
@@ -268,13 +270,23 @@ class _Parser:
         parts = [self._name_part()]
         while self._take_symbol("."):
             parts.append(self._name_part())
-        if self._token.kind == "symbol" and self._token.text == "(":
-            raise PredicateError(
-                f"row filter: function {parts[-1]!r} is not supported",
-                remedy="compare columns with literals, or give a pyarrow expression",
-            )
+        return Name(tuple(parts), self._since(start))
+
+    def _since(self, start: int) -> str:
         last = self._tokens[self._index - 1]
-        return Name(tuple(parts), self._text[start : last.position + len(last.text)])
+        return self._text[start : last.position + len(last.text)]
+
+    def _name_or_call(self) -> Name | FunctionCall:
+        start = self._token.position
+        name = self._name()
+        if len(name.parts) > 1 or self._take_symbol("(") is None:
+            return name
+        column = self._name()
+        arguments = []
+        while self._take_symbol(","):
+            arguments.append(self._literal())
+        self._need_symbol(")")
+        return FunctionCall(name.parts[0], column, tuple(arguments), self._since(start))
 
     def _name_part(self) -> str:
         token = self._token

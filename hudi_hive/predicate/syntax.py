@@ -35,7 +35,17 @@ class Value:
     text: str
 
 
-Operand: TypeAlias = Name | Value
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A function of a column, with literals for its other arguments; ``text`` as it was written."""
+
+    function: str
+    column: Name
+    arguments: tuple[Value, ...]
+    text: str
+
+
+Operand: TypeAlias = Name | Value | FunctionCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +111,6 @@ class AnyOf:
     operands: tuple[Syntax, ...]
 
 
-Syntax: TypeAlias = Name | Value | Compare | InList | NullTest | LikeTest | TruthTest | Negation | AllOf | AnyOf
+Syntax: TypeAlias = (
+    Name | Value | FunctionCall | Compare | InList | NullTest | LikeTest | TruthTest | Negation | AllOf | AnyOf
+)

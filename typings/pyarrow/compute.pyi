@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias, overload
@@ -18,7 +18,7 @@ from pyarrow._arrays import (
 from pyarrow._compute import Expression as Expression
 from pyarrow._io import MemoryPool
 from pyarrow._tables import RecordBatch, Table
-from pyarrow._types import TypeLike
+from pyarrow._types import DataType, TypeLike
 
 # What stands for one value: datetime is a date.
 _One: TypeAlias = Scalar | bool | int | float | str | bytes | Decimal | date | time | timedelta | np.generic | None
@@ -126,22 +126,36 @@ class _Slice(Protocol):
         self, strings: ChunkedArray, /, start: int, stop: int | None = None, step: int = 1
     ) -> ChunkedArray: ...
 
+abs: _Function
+ascii_lower: _Function
+ascii_upper: _Function
 binary_length: _Function
+ceil: _Function
+day: _Function
 floor: _Function
+hour: _Function
 invert: _Test
 is_nan: _Test
 is_null: _NullTest
 is_valid: _Test
 list_value_length: _Function
+microsecond: _Function
+millisecond: _Function
+minute: _Function
+month: _Function
+negate: _Function
 run_end_decode: _Function
+second: _Function
 string_is_ascii: _Test
 trunc: _Function
 utf8_length: _Function
 utf8_lower: _Function
+year: _Function
 
 add: _Operator
 divide: _Operator
 list_element: _Operator
+multiply: _Operator
 multiply_checked: _Operator
 subtract: _Operator
 
@@ -166,6 +180,7 @@ match_substring_regex: _Match
 starts_with: _Match
 utf8_ltrim: _Trim
 utf8_rtrim: _Trim
+utf8_trim: _Trim
 binary_slice: _Slice
 utf8_slice_codeunits: _Slice
 
@@ -336,6 +351,12 @@ def struct_field(values: ChunkedArray, /, indices: str | int | Sequence[str | in
 @overload
 def struct_field(values: Scalar, /, indices: str | int | Sequence[str | int]) -> Scalar: ...
 @overload
+def utf8_lpad(strings: Array, /, width: int, padding: str = " ", lean_left_on_odd_padding: bool = True) -> Array: ...
+@overload
+def utf8_lpad(
+    strings: ChunkedArray, /, width: int, padding: str = " ", lean_left_on_odd_padding: bool = True
+) -> ChunkedArray: ...
+@overload
 def utf8_rpad(strings: Array, /, width: int, padding: str = " ", lean_left_on_odd_padding: bool = True) -> Array: ...
 @overload
 def utf8_rpad(
@@ -343,3 +364,14 @@ def utf8_rpad(
 ) -> ChunkedArray: ...
 def field(*name_or_index: str | int) -> Expression: ...
 def scalar(value: Any) -> Expression: ...
+def register_scalar_function(
+    func: Callable[..., Array | Scalar],
+    function_name: str,
+    function_doc: dict[str, str],
+    in_types: dict[str, DataType],
+    out_type: DataType,
+    func_registry: Any = None,
+) -> None: ...
+
+class JoinOptions:
+    def __init__(self, null_handling: str = "emit_null", null_replacement: str = "") -> None: ...

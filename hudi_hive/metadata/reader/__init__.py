@@ -9,7 +9,15 @@ from hudi_hive.metadata.reader.changes import (
     REPLACED_SCHEMA,
     MetadataChanges,
 )
-from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
+from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
+from hudi_hive.metadata.reader.definitions import (
+    EXPRESSION_PREFIX,
+    IndexDefinition,
+    has_column_indexes,
+    index_definitions,
+    indexed_function,
+    keeps_each_in_step,
+)
 from hudi_hive.metadata.reader.evolved_ranges import Bounds, promoted_bounds, ranges_by_id
 from hudi_hive.metadata.reader.file_group import FileGroup
 from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
@@ -22,6 +30,7 @@ from hudi_hive.metadata.reader.keys import (
     partition_identifier,
     partition_key,
     paths_below,
+    secondary_texts,
 )
 from hudi_hive.metadata.reader.lister import (
     METADATA_SOURCE,
@@ -40,7 +49,6 @@ from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, mer
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, locations
 from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
 from hudi_hive.metadata.reader.table import (
-    BLOOM_FILTERS,
     COLUMN_STATS,
     PARTITION_STATS,
     RECORD_INDEX,
@@ -53,6 +61,7 @@ __all__ = [
     "BLOOM_FILTERS",
     "COLUMN_STATS",
     "DELETED_FILES_SCHEMA",
+    "EXPRESSION_PREFIX",
     "FILES",
     "INDEX_ADDED_SCHEMA",
     "METADATA_FOLDER",
@@ -62,6 +71,7 @@ __all__ = [
     "RECORD_INDEX",
     "REPLACED_SCHEMA",
     "ROOT_PARTITION",
+    "SECONDARY_PREFIX",
     "SIZES_SCHEMA",
     "STATS_SCHEMA",
     "Bounds",
@@ -83,7 +93,10 @@ __all__ = [
     "decimals_of_bytes",
     "file_key",
     "group_indexes",
+    "has_column_indexes",
     "index_definitions",
+    "indexed_function",
+    "keeps_each_in_step",
     "list_committed",
     "list_partitions",
     "locations",
@@ -101,6 +114,7 @@ __all__ = [
     "relative_path",
     "row_partitions",
     "row_schema",
+    "secondary_texts",
     "typed_ranges",
     "validate",
 ]

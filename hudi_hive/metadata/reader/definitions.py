@@ -6,17 +6,31 @@ Source: docs/format.md#metadata-file-groups.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
 from hudi_hive.names import HOODIE_TABLE_INDEX_DEFS_PATH
+from hudi_hive.predicate import ColumnFunction, column_function
 from hudi_hive.table import MetaClient
 
 _PATH_PROPERTY: Final = HOODIE_TABLE_INDEX_DEFS_PATH
 _DEFAULT_PATH: Final = ".hoodie/.index_defs/index.json"
 _LARGEST_FILE: Final = 64 << 20
+
+SECONDARY_INDEX: Final = "secondary_index"
+"""What the type of a secondary index is called."""
+
+EXPRESSION_PREFIX: Final = "expr_index_"
+"""What the names of expression indexes begin with; their types are ``column_stats`` and ``bloom_filters``."""
+
+_EXPRESSION: Final = "expr"
+_OF_FILTERS: Final = frozenset({"filtertype", "numentries", "fpp", "maxentries"})
+"""Options of an expression index that are not arguments of its function."""
+
+_SEVERAL_FALL_BEHIND: Final = 9
+"""Version of the tables whose release keeps one secondary index alone in step with log files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +92,33 @@ def _definition(name: str, entry: Mapping[str, object]) -> IndexDefinition:
         options={str(key): str(value) for key, value in options.items()},
         version=str(entry.get("version") or "V1"),
     )
+
+
+def has_column_indexes(client: MetaClient) -> bool:
+    """Whether the metadata table has a complete secondary or expression index."""
+    heads = (f"{SECONDARY_INDEX}_", EXPRESSION_PREFIX)
+    return any(name.startswith(heads) for name in client.config.metadata_partitions)
+
+
+def indexed_function(definition: IndexDefinition) -> ColumnFunction | None:
+    """The function that an expression index is of; None for another index, or a function that is not understood."""
+    if not definition.name.startswith(EXPRESSION_PREFIX):
+        return None
+    name = definition.function or definition.options.get(_EXPRESSION, "identity")
+    other = {_EXPRESSION, *_OF_FILTERS}
+    options = {key: value for key, value in definition.options.items() if key.lower() not in other}
+    return column_function(name, options)
+
+
+def keeps_each_in_step(client: MetaClient, definitions: Sequence[IndexDefinition]) -> bool:
+    """Whether all writers of a table bring each of its secondary indexes up to date.
+
+    Hudi 1.1 makes the records of several such indexes of one log file from a slice that has the file in it already
+    when it comes to the second index, which so sees no change.
+
+    Args:
+        client: the table.
+        definitions: of its indexes.
+    """
+    several = sum(one.kind == SECONDARY_INDEX for one in definitions) > 1
+    return not (several and client.config.is_merge_on_read and client.config.version == _SEVERAL_FALL_BEHIND)

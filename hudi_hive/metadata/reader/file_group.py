@@ -67,6 +67,11 @@ class FileGroup:
         partition: partition of the metadata table.
         slice_row: one row of ``SLICE_SCHEMA``, as a dict.
         valid: instants whose log blocks count.
+
+    Attributes:
+        file_id: id of the file group.
+        base_instant: instant of its base file, or of its first log file.
+        base_file: name of its base file, or None.
     """
 
     def __init__(self, storage: Storage, partition: str, slice_row: Mapping[str, Any], valid: ValidInstants) -> None:
@@ -74,8 +79,8 @@ class FileGroup:
         self._partition = partition
         self._valid = valid
         self.file_id: str = slice_row["file_id"]
-        self._base_instant: str = slice_row["base_instant"]
-        self._base_file: str | None = slice_row["base_file"]
+        self.base_instant: str = slice_row["base_instant"]
+        self.base_file: str | None = slice_row["base_file"]
         self._base_size: int = slice_row["base_size"] or 0
         self._log_files: list[str] = slice_row["log_files"]
 
@@ -85,9 +90,9 @@ class FileGroup:
 
     @cached_property
     def _base(self) -> HFileReader | None:
-        if self._base_file is None:
+        if self.base_file is None:
             return None
-        path = f"{self._partition}/{self._base_file}"
+        path = f"{self._partition}/{self.base_file}"
         try:
             # Of the lists of files most plans need all, and a remote store gives them sooner than three parts in turn.
             listed_remotely = self._partition == _FILES and not self._storage.is_local
@@ -126,7 +131,7 @@ class FileGroup:
         blocks_seen = log_records.seen  # with the blocks that a log compaction or a later copy stands for
         for name in self._log_files:
             instant = name.partition(".log.")[0].rpartition("_")[2]
-            if instant != self._base_instant and instant in self._valid and (name, instant) not in blocks_seen:
+            if instant != self.base_instant and instant in self._valid and (name, instant) not in blocks_seen:
                 raise CorruptFileError(
                     f"the log file of the metadata table holds no block of {instant}",
                     path=self._storage.uri(f"{self._partition}/{name}"),
@@ -139,10 +144,10 @@ class FileGroup:
         missing: Collection[str] = ()
         if self._partition == _FILES:
             # A write puts a record there, unless it changed no file (a change of the schema, an empty commit).
-            silent = self._valid.writes_after(self._base_instant) - instants
+            silent = self._valid.writes_after(self.base_instant) - instants
             missing = self._valid.wrote_to(self._partition, self.file_id, silent) if silent else ()
         if not missing and odd:
-            missing = self._valid.unread_commits(self._partition, self.file_id, self._base_instant, instants)
+            missing = self._valid.unread_commits(self._partition, self.file_id, self.base_instant, instants)
         if missing:
             place = f"; another file may stand in the place of {' or '.join(odd)}" if odd else ""
             raise CorruptFileError(
@@ -158,6 +163,11 @@ class FileGroup:
             part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
             if first.num_rows and (not len(part.values) or part.values.null_count):
                 raise CorruptFileError("the log file holds records of another partition", path=block.path)
+
+    @property
+    def base_entries(self) -> int:
+        """Number of the records in its base file."""
+        return 0 if self._base is None else self._base.num_entries
 
     def fetch_base(self) -> None:
         """Read the base file, or its end if it is large; later calls have it then."""
@@ -196,7 +206,7 @@ class FileGroup:
         deletes: list[tuple[int, pa.Array]] = []
         if self._base is not None and self._base.num_entries:
             table = self._base.scan()
-            schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
+            schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self.base_file}"))
             keys, values = _one_array(table.column("key")).cast(pa.string()), _one_array(table.column("value"))
             payloads.append(BlockRecords(0, keys, values, schema))
         for order, block in enumerate(self._logs.blocks, start=1):
@@ -217,7 +227,7 @@ class FileGroup:
         if self._base is not None and self._base.num_entries:
             table = of_base(self._base)
             if table.num_rows:
-                schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
+                schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self.base_file}"))
                 base_keys, base_values = _one_array(table.column("key")), _one_array(table.column("value"))
                 payloads.append(_decode(0, base_keys, base_values, schema, field))
         for order, block in enumerate(self._logs.blocks, start=1):

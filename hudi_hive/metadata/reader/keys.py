@@ -21,6 +21,9 @@ from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
 ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 """Key of the record that names all partitions."""
 
+NULL_KEY: Final = "\0"
+"""The secondary key of records that have null in the indexed column, in table version 9; before, they are left out."""
+
 ROOT_PARTITION: Final = "."
 """How the partition of a table without partition columns is called here; its path is empty."""
 
@@ -63,20 +66,34 @@ def file_key(name: str) -> str:
 
 
 def escape_secondary(value: str) -> str:
-    """Escape a secondary key, as it is before the ``$`` of a secondary index key."""
-    return value.replace("\\", "\\\\").replace("$", "\\$")
+    """Escape a secondary key or record key, as it stands before or behind the ``$`` of a secondary index key."""
+    return value.replace("\\", "\\\\").replace("$", "\\$").replace(NULL_KEY, f"\\{NULL_KEY}")
+
+
+def secondary_texts(values: pa.Array) -> pa.Array | None:
+    """Values of a column as a secondary index has them; None for types whose texts are not certain.
+
+    Args:
+        values: texts, whole numbers or dates.
+    """
+    if pa.types.is_date32(values.type):
+        return values.cast(pa.int32()).cast(pa.string())
+    if pa.types.is_string(values.type) or pa.types.is_signed_integer(values.type):
+        return values.cast(pa.string())
+    return None
 
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SPLIT = re.compile(r"((?:[^\\$]|\\.)*)\$(.*)", re.DOTALL)
 
 
-def split_secondary(key: str) -> tuple[str, str] | None:
-    """Split a secondary index key to secondary key and record key, unescaped; None if it is not one."""
+def split_secondary(key: str) -> tuple[str | None, str] | None:
+    """Split a secondary index key to secondary key (None for null) and record key, unescaped; None if it is not one."""
     match = _SPLIT.fullmatch(key)
     if match is None:
         return None
-    return _ESCAPED.sub(r"\1", match[1]), _ESCAPED.sub(r"\1", match[2])
+    secondary = None if match[1] == NULL_KEY else _ESCAPED.sub(r"\1", match[1])
+    return secondary, _ESCAPED.sub(r"\1", match[2])
 
 
 def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np.int64]:

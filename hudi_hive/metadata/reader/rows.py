@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
+from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
 from hudi_hive.metadata.reader.file_group import BlockRecords, FileGroup, GroupRecords
 from hudi_hive.metadata.reader.keys import group_indexes
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
@@ -21,11 +22,9 @@ from hudi_hive.metadata.reader.opening import FILES
 from hudi_hive.metadata.reader.ranges import merge_stats
 from hudi_hive.metadata.reader.records import WRAPPERS, bound_branches
 from hudi_hive.metadata.reader.table import (
-    BLOOM_FILTERS,
     COLUMN_STATS,
     PARTITION_STATS,
     RECORD_INDEX,
-    SECONDARY_PREFIX,
     MetadataTable,
 )
 from hudi_hive.names import META_COLUMN_PREFIX

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
-from typing import Final, ParamSpec, TypeVar
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError
-from hudi_hive.formats.avro import describe
+from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
+from hudi_hive.metadata.reader.column_indexes import LOCATION_SCHEMA, ColumnIndexes, understood
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
 from hudi_hive.metadata.reader.file_group import FileGroup, GroupRecords
 from hudi_hive.metadata.reader.instants import ValidInstants, holds_last_compaction, missing_write, newest_write_time
@@ -31,48 +31,14 @@ from hudi_hive.timeline.instants import millis_to_instant
 COLUMN_STATS: Final = "column_stats"
 PARTITION_STATS: Final = "partition_stats"
 RECORD_INDEX: Final = "record_index"
-BLOOM_FILTERS: Final = "bloom_filters"
-SECONDARY_PREFIX: Final = "secondary_index_"
-
-LOCATION_SCHEMA: Final = pa.schema(
-    [("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string())]
-)
-"""Columns of :meth:`MetadataTable.record_locations`."""
-
-SECONDARY_SCHEMA: Final = pa.schema([("secondary_key", pa.string()), *LOCATION_SCHEMA])
-"""Columns of :meth:`MetadataTable.secondary_locations`."""
-
-BLOOM_FILTER_SCHEMA: Final = pa.schema([("file_name", pa.string()), ("type", pa.string()), ("filter", pa.binary())])
-"""Columns of :meth:`MetadataTable.bloom_filters`."""
 
 _RECORD_INDEX_NAME: Final = "record-index"
 """What the file groups of the record index are called before a partition's name, if any, and their number."""
 
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})(?:-\d+)?")
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
-
-def _understood(ask: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Records of another form than they should have, as a damaged schema makes them, end in an error of ours."""
-
-    @wraps(ask)
-    def with_errors_named(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return ask(*args, **kwargs)
-        except HudiHiveError:
-            raise
-        except (pa.ArrowException, AttributeError, KeyError, StopIteration, ValueError) as error:
-            raise CorruptFileError(
-                f"records of the metadata table are not of their form: {describe(error)}",
-                path=args[0]._uri,  # type: ignore[attr-defined]
-            ) from error
-
-    return with_errors_named
-
-
-class MetadataTable:
+class MetadataTable(ColumnIndexes):
     """The metadata table of a table at the moment of its client; made by :meth:`open`.
 
     Its timeline is read once, each of its partitions is listed once, each log file is read once: further look-ups cost
@@ -169,7 +135,7 @@ class MetadataTable:
 
     # -- partitions and files ------------------------------------------------------------------------------------
 
-    @_understood
+    @understood
     def partitions(self, below: Sequence[str] = ()) -> list[str]:
         """Paths of all partitions, sorted; ``[""]`` for a table without partition columns.
 
@@ -192,7 +158,7 @@ class MetadataTable:
         """Files of one partition, a table of ``FILES_SCHEMA``."""
         return self.files_table([partition])
 
-    @_understood
+    @understood
     def files_table(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """Files of partitions, a table of ``FILES_SCHEMA``; of all in one scan when not given.
 
@@ -253,7 +219,7 @@ class MetadataTable:
         with self._metrics.timed("lookup_partition_stats"):
             return self._ranges(PARTITION_STATS, columns, None, partitions, "partition")
 
-    @_understood
+    @understood
     def _ranges(
         self,
         index: str,
@@ -285,14 +251,14 @@ class MetadataTable:
             result = {column: _root_as_path(table) for column, table in result.items()}
         return result
 
-    @_understood
+    @understood
     def raw_stats(self, index: str = COLUMN_STATS) -> pa.Table:
         """All records of ``column_stats`` or ``partition_stats``, merged, deleted ones included (``STATS_SCHEMA``)."""
         return merge_stats(self._scan(index, "ColumnStatsMetadata"))
 
     # -- indexes -------------------------------------------------------------------------------------------------
 
-    @_understood
+    @understood
     def record_locations(self, keys: Sequence[str] | None = None, partitions: Sequence[str] | None = None) -> pa.Table:
         """Look up the locations of record keys in the record index, of the whole table or of each partition.
 
@@ -325,53 +291,6 @@ class MetadataTable:
         instants = pa.array(texts, pa.string()).take(times.indices)
         columns = [table.column("key"), table.column("partition"), table.column("file_id"), instants]
         return pa.table(columns, schema=LOCATION_SCHEMA)
-
-    @_understood
-    def secondary_locations(self, index: str, values: Sequence[str]) -> pa.Table:
-        """Look up the locations of records with the given values of a secondary-indexed column.
-
-        Args:
-            index: name of the index, with or without ``secondary_index_`` before it.
-            values: values of the column as text.
-
-        Returns:
-            A table of :data:`SECONDARY_SCHEMA`: a row per record.
-
-        Raises:
-            MetadataTableError: the index or the record index is not complete.
-        """
-        partition = index if index.startswith(SECONDARY_PREFIX) else SECONDARY_PREFIX + index
-        with self._metrics.timed("lookup_secondary_index"):
-            prefixes = [f"{names.escape_secondary(value)}$" for value in dict.fromkeys(values)]
-            groups = self._prefixes(partition, "SecondaryIndexMetadata", prefixes) if prefixes else []
-            table = newest_records(groups, records.deletions)
-            table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
-            pairs = [pair for key in table.column("key").to_pylist() if (pair := names.split_secondary(key))]
-        secondary, keys = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        located = self.record_locations(keys)
-        row = pc.index_in(pa.array(keys, pa.string()), value_set=located.column("key").combine_chunks())
-        here = pc.is_valid(row)
-        chosen = located.take(row.filter(here)).columns
-        return pa.table([pa.array(secondary, pa.string()).filter(here), *chosen], schema=SECONDARY_SCHEMA)
-
-    @_understood
-    def bloom_filters(self, partition: str, file_names: Sequence[str]) -> pa.Table:
-        """Bloom filters of base files of one partition, a table of :data:`BLOOM_FILTER_SCHEMA`.
-
-        ``filter`` is the Base64 text of the filter, as in base files' footers. A file without one has no row.
-
-        Raises:
-            MetadataTableError: there is no complete ``bloom_filters`` partition.
-        """
-        with self._metrics.timed("lookup_bloom_filters"):
-            head = names.partition_key(partition)
-            of_key = {head + names.file_key(name): name for name in dict.fromkeys(file_names)}
-            table = newest_records(
-                self._lookup(BLOOM_FILTERS, "BloomFilterMetadata", list(of_key)), records.bloom_filters
-            )
-        table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
-        files = pa.array([of_key[key] for key in table.column("key").to_pylist()], pa.string())
-        return pa.table([files, table.column("type"), table.column("filter")], schema=BLOOM_FILTER_SCHEMA)
 
     # -- slices --------------------------------------------------------------------------------------------------
 

@@ -432,9 +432,8 @@ class PlanBuilder:
         )
         if self.evolved_schema is not None and self.row_filter is not None:
             self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
-        context = SkipContext(
-            self.path_columns, self._renamed(), newest, in_part, options.record_index, self.evolved_schema
-        )
+        trusted = (options.record_index, self.evolved_schema, options.secondary_index, options.expression_index)
+        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted)
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices

@@ -50,6 +50,10 @@ class ReadOptions:
             table (the default).
         record_index: ``hoodie.metadata.record.index.enable``: the caller says that each record key is in the table
             once, so that the record index may leave files out; inserts without index look-up can make that untrue.
+        secondary_index: ``hoodie.metadata.index.secondary.enable``: secondary indexes may leave files out (the
+            default); they too rely on each record key being in the table once.
+        expression_index: ``hoodie.metadata.index.expression.enable``: expression indexes may leave files out (the
+            default).
         incremental_format: ``hoodie.datasource.query.incremental.format``: ``cdc`` turns an incremental query into one
             for change data.
         merge_type: ``hoodie.datasource.merge.type``: ``skip_merge`` gives base rows and log records side by side.
@@ -70,6 +74,8 @@ class ReadOptions:
     listing_parallelism: int | None = read.LISTING_PARALLELISM.field()
     data_skipping: bool = read.DATA_SKIPPING.field()
     record_index: bool = write.RECORD_INDEX.field()
+    secondary_index: bool = write.SECONDARY_INDEX.field()
+    expression_index: bool = write.EXPRESSION_INDEX.field()
     incremental_format: IncrementalFormat = read.INCREMENTAL_FORMAT.field()
     merge_type: MergeType = read.MERGE_TYPE.field()
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.hash import BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.reader import BLOOM_FILTERS
 from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient
@@ -57,6 +58,11 @@ def _few(keys: list[str]) -> tuple[str, ...] | None:
 
 def by_bloom_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
     """Whether each slice may hold one of the keys by bloom filter; true for slices with log files or without filter."""
+    return by_filters(metadata, slices, keys, BLOOM_FILTERS)
+
+
+def by_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...], index: str) -> _Mask:
+    """As :func:`by_bloom_filters`, by the filters of any index and the texts that it has filters of."""
     keep = np.ones(slices.num_rows, np.bool_)
     bases = slices.column("base_file").combine_chunks()
     alone = pc.and_(pc.is_valid(bases), pc.equal(pc.list_value_length(slices.column("log_files")), 0))
@@ -68,7 +74,7 @@ def by_bloom_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str,
     hashes = key_hashes(keys, 0)
     for partition, members in of_partition.items():
         names = bases.take(pa.array(members)).to_pylist()
-        found = metadata.bloom_filters(partition, names)
+        found = metadata.bloom_filters(partition, names, index)
         places = dict(zip(names, members, strict=True))
         for line in found.to_pylist():
             bloom = BloomFilter.parse(line["filter"], line["type"], line["file_name"])

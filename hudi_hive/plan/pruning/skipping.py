@@ -16,9 +16,23 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.reader import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    has_column_indexes,
+    index_definitions,
+)
 from hudi_hive.plan.model import PlanStep
+from hudi_hive.plan.pruning.expressions import (
+    ExpressionLookup,
+    by_expression_filters,
+    by_expression_stats,
+    expression_lookups,
+)
 from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, required_record_keys
+from hudi_hive.plan.pruning.secondary import SecondaryLookup, by_secondary_index, secondary_lookups
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.plan.pruning.versions import MovedColumns, has_one_meaning, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
@@ -48,6 +62,8 @@ class SkipContext:
             group, so that nothing is known of it.
         record_index: the caller relies on each record key being in the table once; without that the record index,
             which knows one place for each key, is not asked.
+        secondary_index: secondary indexes are asked.
+        expression_index: expression indexes are asked.
     """
 
     path_columns: tuple[str, ...] = ()
@@ -56,6 +72,8 @@ class SkipContext:
     in_part: bool = False
     record_index: bool = False
     evolved: EvolvedSchema | None = None
+    secondary_index: bool = True
+    expression_index: bool = True
 
     @property
     def by_name(self) -> bool:
@@ -72,6 +90,15 @@ class _Prunable(NamedTuple):
     """Columns that changed their name or type."""
     keys: tuple[str, ...] | None
     """Record keys of the rows that can pass; None if the filter does not limit them."""
+    secondary: Sequence[SecondaryLookup] = ()
+    """Secondary indexes of columns that the filter limits to some values."""
+    expressions: Sequence[ExpressionLookup] = ()
+    """Expression indexes of functions that the filter calls."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no index can leave a file out."""
+        return not (self.columns or self.moved or self.keys is not None or self.secondary or self.expressions)
 
 
 def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -> _Prunable:
@@ -81,7 +108,35 @@ def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -
     columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
     moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
     keys = required_record_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
-    return _Prunable([name for name in columns if name not in moved], moved, keys)
+    named = [name for name in columns if name not in moved]
+    return _Prunable(named, moved, keys, *_column_indexes(client, row_filter, context))
+
+
+def _column_indexes(
+    client: MetaClient, row_filter: RowFilter, context: SkipContext
+) -> tuple[list[SecondaryLookup], list[ExpressionLookup]]:
+    """The secondary and expression indexes that can judge a filter."""
+    if not has_column_indexes(client):
+        return [], []
+    try:
+        definitions = index_definitions(client)
+    except HudiHiveError as error:
+        _log.warning("secondary and expression indexes prune nothing: %s", error)
+        return [], []
+    schema, evolved = client.schema(), context.evolved
+    # The filter may be bound to an older schema than the one that the index goes by.
+    same = [
+        field.name
+        for field in row_filter.schema
+        if field.name in schema.names
+        and schema.field(field.name).type == field.type
+        and field.name not in context.path_columns
+        and (evolved is None or stays(evolved, field.name))
+    ]
+    asks = context.newest and context.secondary_index
+    secondary = secondary_lookups(client, definitions, row_filter, same) if asks else []
+    expressions = expression_lookups(client, definitions, row_filter, same) if context.expression_index else []
+    return secondary, expressions
 
 
 def list_statistics(client: MetaClient) -> None:
@@ -138,8 +193,8 @@ def prune(
     evolved = context.evolved
     if evolved is not None:
         slices, steps = _by_versions(client, evolved, slices, row_filter, context)
-    named, moved, keys = _prunable(client, row_filter, context)
-    if not slices.num_rows or (not named and not moved and keys is None):
+    prunable = _prunable(client, row_filter, context)
+    if not slices.num_rows or prunable.is_empty:
         return slices, steps
     try:
         metadata = MetadataTable.open(client)
@@ -147,36 +202,53 @@ def prune(
         _log.debug("no data skipping: %s", error)
         return slices, steps
 
-    wide = _in_partitions(client, named, moved, context)
-    indexes = [*([PARTITION_STATS] if wide else []), *([COLUMN_STATS] if named or moved else [])]
-    _read_together(client, metadata, indexes)
-
-    def step(name: str, index: str, keep: _Test) -> None:
-        nonlocal slices
+    tests = _tests(client, metadata, row_filter, context, prunable)
+    _read_together(client, metadata, [index for _, index, _ in tests if index in (PARTITION_STATS, COLUMN_STATS)])
+    for name, index, keep in tests:
         if not metadata.has(index) or not slices.num_rows:
-            return
+            continue
         try:
             remaining = slices.filter(pa.array(_verdict(keep, slices, context), pa.bool_()))
         except HudiHiveError as error:
             _log.warning("the %s prune nothing: %s", name, error)
-            return
+            continue
         steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(remaining)))
         slices = remaining
-
-    if wide:
-        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, wide))
-    if named or moved:
-        others = None if evolved is None else MovedColumns(evolved, moved)
-        step(
-            "column statistics",
-            COLUMN_STATS,
-            lambda s: by_column_stats(client, metadata, s, row_filter, named, others),
-        )
-    if keys is not None:
-        step("bloom filters", BLOOM_FILTERS, lambda s: by_bloom_filters(metadata, s, keys))
-        if context.newest and context.record_index:
-            step("record index", RECORD_INDEX, lambda s: by_record_index(metadata, s, keys))
     return slices, steps
+
+
+def _tests(
+    client: MetaClient, metadata: MetadataTable, row_filter: RowFilter, context: SkipContext, prunable: _Prunable
+) -> list[tuple[str, str, _Test]]:
+    """What the indexes are called in plans, their partitions of the metadata table, and what they tell of slices."""
+    named, moved, keys = prunable.columns, prunable.moved, prunable.keys
+    wide = _in_partitions(client, named, moved, context)
+    tests: list[tuple[str, str, _Test]] = []
+    if wide:
+        of_partitions: _Test = partial(by_partition_stats, metadata, row_filter=row_filter, columns=wide)
+        tests.append(("partition statistics", PARTITION_STATS, of_partitions))
+    if named or moved:
+        others = None if context.evolved is None else MovedColumns(context.evolved, moved)
+        of_files: _Test = partial(by_column_stats, client, metadata, row_filter=row_filter, columns=named, moved=others)
+        tests.append(("column statistics", COLUMN_STATS, of_files))
+    tests += [
+        (f"expression index {one.name}", one.name, _expression_test(metadata, row_filter, one))
+        for one in prunable.expressions
+    ]
+    for other in prunable.secondary:
+        of_values: _Test = partial(by_secondary_index, client, metadata, lookup=other)
+        tests.append((f"secondary index {other.name}", other.name, of_values))
+    if keys is not None:
+        tests.append(("bloom filters", BLOOM_FILTERS, partial(by_bloom_filters, metadata, keys=keys)))
+        if context.newest and context.record_index:
+            tests.append(("record index", RECORD_INDEX, partial(by_record_index, metadata, keys=keys)))
+    return tests
+
+
+def _expression_test(metadata: MetadataTable, row_filter: RowFilter, lookup: ExpressionLookup) -> _Test:
+    if lookup.values:
+        return partial(by_expression_filters, metadata, lookup=lookup)
+    return partial(by_expression_stats, metadata, row_filter=row_filter, lookup=lookup)
 
 
 def _by_versions(

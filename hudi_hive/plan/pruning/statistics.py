@@ -56,6 +56,8 @@ def prunable_columns(
     for node in walk_outlines(row_filter.root):
         for column in own_columns(node):
             name = column.name
+            if column.derived is not None:
+                continue
             if column.path[0] in path_columns or column.path[0] in _SET_BY_READERS:
                 continue
             # A field of a struct is null with its struct, of which writers keep no count; dotted names are ambiguous.
@@ -154,10 +156,22 @@ def by_column_stats(
     return np.asarray(row_filter.groups_that_may_match(ranges, slices.num_rows))
 
 
+def ranges_of_slices(table: pa.Table, slices: pa.Table) -> ColumnRange:
+    """Ranges over slices from those of their base and log files, whose counts and bounds are those of all rows.
+
+    Args:
+        table: ranges of files, in the form of :meth:`MetadataTable.column_ranges`.
+        slices: a table of ``PLAN_SCHEMA``.
+    """
+    owner, names, _ = _files_of(slices)
+    table = table.filter(pa.array(_once(table.column("file_name").combine_chunks())))
+    return _of_slices(table, names, _once(names), np.ones(len(owner), np.bool_), owner, slices.num_rows)
+
+
 def _of_slices(
     table: pa.Table, names: pa.Array, usable: Mask, is_log: Mask, owner: npt.NDArray[np.int64], count: int
 ) -> ColumnRange:
-    """Ranges of one column over slices from those of their files."""
+    """Ranges of one column over slices from those of their files; those of log files are taken to be of all rows."""
     place = _where(pa.array(usable), _places(names, table.column("file_name")))
     low, high = _trusted(_taken(table.column("min"), place), _taken(table.column("max"), place))
     nulls, rows = _taken(table.column("null_count"), place), _taken(table.column("value_count"), place)

@@ -62,7 +62,8 @@ def may_match_by_version(
     client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, row_filter: RowFilter, path_columns: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Whether each slice can pass with null for the columns that its base file lacks; slices with log files can."""
-    paths = {column.path for node in walk_outlines(row_filter.root) for column in own_columns(node)}
+    columns = (column for node in walk_outlines(row_filter.root) for column in own_columns(node))
+    paths = {column.path for column in columns if column.derived is None}
     from_path = {*path_columns, *client.config.partition_fields}
     file_names = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}
     ids = {

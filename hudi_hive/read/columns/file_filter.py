@@ -119,6 +119,8 @@ class _Turn:
 
     def _leaf(self, node: Node, loose: bool) -> Node | None:
         columns = own_columns(node)
+        if any(column.derived is not None for column in columns):
+            return None  # a function's values are in no file
         places = [self._place(column) for column in columns]
         if None in places:
             return None

@@ -20,6 +20,7 @@ from hudi_hive.predicate import (
     AnyOf,
     Compare,
     ComparisonOperator,
+    FunctionCall,
     InList,
     LiteralValue,
     Name,
@@ -29,6 +30,7 @@ from hudi_hive.predicate import (
     Syntax,
     Value,
     bind,
+    called_function,
 )
 from hudi_hive.spark.bridge import JavaValue
 
@@ -62,6 +64,56 @@ _TYPES: Final[dict[str, tuple[pa.DataType, Callable[[str], LiteralValue]]]] = {
 }
 """Spark's types that compare as ours do, with the reader of their literals' texts. Strings with a collation have
 another name; timestamps are told in the zone of the JVM."""
+
+_SOURCES: Final[dict[str, pa.DataType]] = {
+    **{name: kind for name, (kind, _) in _TYPES.items()},
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+"""Types of columns that functions are of."""
+
+_FUNCTIONS: Final[dict[str, str]] = {
+    "Year": "year",
+    "Month": "month",
+    "DayOfMonth": "day",
+    "Hour": "hour",
+    "DateFormatClass": "date_format",
+    "FromUnixTime": "from_unixtime",
+    "ToUnixTimestamp": "unix_timestamp",
+    "UnixTimestamp": "unix_timestamp",
+    "DateAdd": "date_add",
+    "DateSub": "date_sub",
+    "Lower": "lower",
+    "Upper": "upper",
+    "StringTrim": "trim",
+    "StringTrimLeft": "ltrim",
+    "StringTrimRight": "rtrim",
+    "Length": "length",
+    "Substring": "substring",
+    "Abs": "abs",
+    "Ceil": "ceil",
+    "Floor": "floor",
+}
+"""Spark's expressions that are functions of a column as ours."""
+
+_CASTS: Final = frozenset(
+    {
+        ("date", "timestamp"),
+        ("date", "timestamp_ntz"),
+        ("timestamp", "date"),
+        ("long", "integer"),
+        ("long", "short"),
+        ("double", "integer"),
+    }
+)
+"""Types to and from which Spark casts a column before a function is called, as our functions do."""
+
+_LITERALS: Final = frozenset(kind for kind, _ in _TYPES.values())
+"""Types of results that literals are compared with as Spark does."""
+
+_UTC: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
+_NO_FORMAT: Final = frozenset({"ToUnixTimestamp", "UnixTimestamp"})
+"""Functions whose format tells nothing where they are of a date or timestamp."""
 
 
 def is_constant(condition: JavaValue) -> bool:
@@ -122,7 +174,7 @@ def _exactly(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Syntax
             return None
         return Negation(translated[0]) if kind == "Not" else (AllOf if kind == "And" else AnyOf)(translated)
     if kind in ("IsNull", "IsNotNull"):
-        name = _column(children[0], columns)
+        name = _column(children[0], columns) or _call(children[0], columns)
         if name is None:
             return None
         return NullTest(name) if kind == "IsNull" else Negation(NullTest(name))
@@ -132,9 +184,10 @@ def _exactly(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Syntax
     if kind in _OPERATORS:
         return _comparison(kind, children, columns)
     if kind == "In":
-        name, items = _column(children[0], columns), [_literal(child) for child in children[1:]]
+        name = _column(children[0], columns) or _call(children[0], columns, children[-1].get("dataType"))
+        items = [_literal(child) for child in children[1:]]
         # Whether -0.0 is among the values is a question that the two might answer differently.
-        if name is None or children[0]["dataType"] == "double" or not items:
+        if name is None or children[0].get("dataType") == "double" or not items:
             return None
         values = tuple(item for item in items if item is not None)
         return InList(name, values) if len(values) == len(items) else None
@@ -146,10 +199,63 @@ def _comparison(kind: str, children: list[dict[str, Any]], columns: Mapping[str,
     left, right = children
     if left["kind"] == "Literal":
         operator, left, right = flipped, right, left
-    name, value = _column(left, columns), _literal(right)
-    if name is None or value is None or left["dataType"] != right["dataType"]:
+    value = _literal(right)
+    if value is None:
         return None
-    return Compare(operator, name, value)
+    name = _column(left, columns)
+    if name is not None:
+        return Compare(operator, name, value) if left["dataType"] == right["dataType"] else None
+    call = _call(left, columns, right["dataType"])
+    return None if call is None else Compare(operator, call, value)
+
+
+def _call(node: Mapping[str, Any], columns: Mapping[str, pa.Field], literal: object = None) -> FunctionCall | None:
+    """A function of a column that has the same results here, in the session's time zone; None for others.
+
+    Args:
+        node: the call.
+        columns: of the table.
+        literal: Spark's type of the literals that it is compared with; None if with none.
+    """
+    function = _FUNCTIONS.get(node["kind"])
+    if function is None or not _is_of_utc(node):
+        return None
+    source, *others = node["children"]
+    if source["kind"] == "Cast" and _is_cast_to_the_same(source):
+        source = source["children"][0]
+    column = _source(source, columns)
+    arguments = () if node["kind"] in _NO_FORMAT else tuple(_literal(other) for other in others)
+    if column is None:
+        return None
+    texts = [argument for argument in arguments if argument is not None]
+    if len(texts) < len(arguments):
+        return None
+    known = called_function(function, [str(argument.value) for argument in texts])
+    kind = columns[column.parts[0].lower()].type
+    result = None if known is None else known.result_type(kind)
+    if result not in _LITERALS or (literal is not None and _TYPES.get(str(literal), (None,))[0] != result):
+        return None
+    return FunctionCall(function, column, tuple(texts), f"{function}({column.text})")
+
+
+def _is_of_utc(node: Mapping[str, Any]) -> bool:
+    return str(node.get("timeZoneId", "UTC")) in _UTC and all(
+        child["kind"] != "Cast" or str(child.get("timeZoneId", "UTC")) in _UTC for child in node["children"]
+    )
+
+
+def _is_cast_to_the_same(cast: Mapping[str, Any]) -> bool:
+    """Whether a cast that Spark puts around a column is one that our function makes by itself."""
+    source = str(cast["children"][0].get("dataType"))
+    return (str(cast.get("dataType")), source) in _CASTS
+
+
+def _source(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Name | None:
+    """The column that a function is of, of the type that Spark has."""
+    if node["kind"] != "AttributeReference":
+        return None
+    kind, field = _SOURCES.get(str(node["dataType"])), columns.get(node["name"].lower())
+    return None if kind is None or field is None or field.type != kind else Name((field.name,), field.name)
 
 
 def _column(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Name | None:
