@@ -52,6 +52,22 @@ def test_a_secondary_index_leaves_only_files_with_hits(name, value):
     assert left == hit
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("day", "DATE '1999-12-31'"), ("day", "'2020-05-05'"), ("small", "2")],
+)
+def test_dates_and_numbers_are_looked_up(column, value):
+    left, hit = check(table("v8_cow_types"), f"{column} = {value}", f"secondary index secondary_index_by_{column}")
+    assert left == hit
+
+
+@pytest.mark.parametrize("condition", ["at = TIMESTAMP '1999-12-31'", "fare = 12.25", "flag", "price = 1.01"])
+def test_values_whose_texts_are_not_certain_are_not_looked_up(condition):
+    scan = table("v8_cow_types").scan(row_filter=condition)
+    assert scan.to_arrow().num_rows
+    assert not [step for step in scan.plan().steps if "secondary" in step.name]
+
+
 @pytest.mark.parametrize("name", ["v8_indexes", "v9_indexes"])
 def test_a_list_of_values_is_looked_up(name):
     left, hit = check(

@@ -24,6 +24,9 @@ ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 NULL_KEY: Final = "\0"
 """The secondary key of records that have null in the indexed column, in table version 9; before, they are left out."""
 
+_VERSION_WITH_NULLS: Final = 9
+"""From this table version on secondary indexes have null, and days for dates."""
+
 ROOT_PARTITION: Final = "."
 """How the partition of a table without partition columns is called here; its path is empty."""
 
@@ -70,14 +73,16 @@ def escape_secondary(value: str) -> str:
     return value.replace("\\", "\\\\").replace("$", "\\$").replace(NULL_KEY, f"\\{NULL_KEY}")
 
 
-def secondary_texts(values: pa.Array) -> pa.Array | None:
+def secondary_texts(values: pa.Array, version: int) -> pa.Array | None:
     """Values of a column as a secondary index has them; None for types whose texts are not certain.
 
     Args:
         values: texts, whole numbers or dates.
+        version: table version.
     """
     if pa.types.is_date32(values.type):
-        return values.cast(pa.int32()).cast(pa.string())
+        days = values.cast(pa.int32())
+        return days.cast(pa.string()) if version >= _VERSION_WITH_NULLS else values.cast(pa.string())
     if pa.types.is_string(values.type) or pa.types.is_signed_integer(values.type):
         return values.cast(pa.string())
     return None

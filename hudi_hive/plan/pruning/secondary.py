@@ -69,7 +69,7 @@ def secondary_lookups(
         values = row_filter.required_values(one.columns[0])
         if values is None or len(values) > MOST_VALUES:
             continue
-        texts = secondary_texts(values)
+        texts = secondary_texts(values, client.config.version)
         if texts is not None:
             lookups.append(SecondaryLookup(one.name, tuple(texts.unique().to_pylist())))
     return lookups

@@ -1,0 +1,61 @@
+"""Secondary and expression indexes in Spark SQL: they leave files out, and never a row of the answer."""
+
+from __future__ import annotations
+
+import tarfile
+
+import pytest
+
+import hudi_hive.spark as hudi_spark
+from tests.support.fixture_tables import DATA
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("indexes")
+    for name in ("v9_cow_expression", "v8_mor_secondary"):
+        with tarfile.open(DATA / "column_indexes" / f"{name}.tar.xz") as archive:
+            archive.extractall(folder)
+    return folder
+
+
+def check(spark, path, condition):
+    """How many files an index left out; the rows are those without it."""
+    found = hudi_spark.load(spark, str(path)).where(condition)
+    unskipped = spark.read.format("hudi").option("hoodie.enable.data.skipping", "false").load(str(path))
+    wanted = sorted(row.id for row in unskipped.where(condition).select("id").collect())
+    assert sorted(row.id for row in found.select("id").collect()) == wanted
+    (line,) = hudi_spark.explain(found).splitlines()
+    left_out = line.partition(" left out by their statistics")[0].rpartition(", ")[2]
+    return int(left_out) if left_out.isdecimal() else 0
+
+
+CONDITIONS = {
+    "year(at) = 2021": 3,
+    "year(at) > 2021": 2,
+    "year(at) IN (1999, 2030)": 3,
+    "lower(rider) > 'ÿ'": 3,
+    "upper(id) = 'K051'": 3,
+    "year(at) = 2021 OR year(at) = 1999": 2,
+    "month(at) = 5": 0,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_functions_ask_expression_indexes(spark, tables, condition):
+    assert check(spark, tables / "v9_cow_expression", condition) == CONDITIONS[condition]
+
+
+def test_functions_of_another_zone_than_the_index_s_are_not_asked(spark, tables):
+    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        assert check(spark, tables / "v9_cow_expression", "year(at) = 2021") == 0
+        assert check(spark, tables / "v9_cow_expression", "upper(id) = 'K051'") == 3
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_values_ask_a_secondary_index(spark, tables):
+    assert check(spark, tables / "v8_mor_secondary", "rider = 'bob$x' AND num > 0") > 0
