@@ -8,7 +8,7 @@ CLASSES := $(VENV)/spark-classes.jsa
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile
 
-.PHONY: help demo docs test test-long lint unit integration bench clean
+.PHONY: help demo demo-full docs test test-long lint unit integration bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ $(STAMP): requirements.lock setup.cfg pyproject.toml tools/bootstrap.sh
 
 demo: $(STAMP)  ## The main job, end to end: metastore, sync, Spark SQL on three real tables
 	@$(BIN)/hudi-hive demo
+
+demo-full: $(STAMP)  ## The set-up of docker/compose.yaml without docker: S3, metastore, Thrift server, pages; Ctrl-C ends it
+	@$(BIN)/python -m tools.demo_full
 
 # Spark starts twice as fast on an archive of its classes; the tests run without one, too.
 $(CLASSES): $(STAMP)

@@ -1,4 +1,4 @@
-# The Hive metastore 3.1.3 with a PostgreSQL driver: Spark's built-in Hive client can talk to it (not to 4.x).
+# The Hive metastore 3.1.3 with a PostgreSQL driver and S3A: Spark's built-in Hive client can talk to it (not to 4.x).
 FROM debian:bookworm-slim AS driver
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -7,3 +7,6 @@ RUN apt-get update \
 
 FROM apache/hive:3.1.3
 COPY --from=driver --chown=hive:hive /usr/share/java/postgresql.jar /opt/hive/lib/postgresql.jar
+# Hadoop's own jars for S3 lie beside its tools; the settings take the keys from the environment.
+ENV HADOOP_OPTIONAL_TOOLS=hadoop-aws
+COPY --chown=hive:hive core-site.xml /opt/hadoop/etc/hadoop/core-site.xml

@@ -9,7 +9,6 @@ import click
 EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "": ("hudi-hive show /lake/trips",),
     "demo": ("hudi-hive demo", "hudi-hive demo --directory /tmp/demo"),
-    "demo-full": ("hudi-hive demo-full", "hudi-hive demo-full --keep-running --directory /tmp/demo-full"),
     "completion": ("hudi-hive completion bash > ~/.hudi-hive-complete.bash", "hudi-hive completion zsh"),
     "show": ("hudi-hive show /lake/trips",),
     "timeline": ("hudi-hive timeline /lake/trips --archived", "hudi-hive timeline /lake/trips --html trips.html"),
