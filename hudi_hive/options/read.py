@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options.declaration import Face, Option, Refused
@@ -290,3 +290,12 @@ SINK_OPTIONS: Final = (
     ASYNC_CLUSTERING,
     ASYNC_CLUSTERING_COMMITS,
 )
+
+SPARK_PYTHON: Final = Option[str | None](
+    "spark.hudi_hive.python",
+    any_text,
+    None,
+    "A setting of spark-sql and spark-shell, where the jar of docs/spark-jar.md reads it: the Python that plans "
+    "statements; without it the one that wrote the jar.",
+)
+SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON,)

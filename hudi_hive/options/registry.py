@@ -16,7 +16,7 @@ from hudi_hive.options.harmless import HARMLESS_OPTIONS
 from hudi_hive.options.jobs import JOB_OPTIONS
 from hudi_hive.options.locks import LOCK_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
-from hudi_hive.options.read import READ_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
+from hudi_hive.options.read import READ_OPTIONS, SESSION_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
 from hudi_hive.options.services import METRICS_OPTIONS, SERVICE_OPTIONS
 from hudi_hive.options.storage import STORAGE_OPTIONS
 from hudi_hive.options.sync import GLUE_OPTIONS, SYNC_OPTIONS
@@ -45,6 +45,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Syncs to AWS Glue": GLUE_OPTIONS,
     "Metastore": METASTORE_OPTIONS,
     "Stores": STORAGE_OPTIONS,
+    "Sessions of Spark without Python": SESSION_OPTIONS,
     "Harmless": HARMLESS_OPTIONS,
     "Not supported": UNSUPPORTED_OPTIONS,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hudi_hive.cli.spark.connect_server import connect_server
+from hudi_hive.cli.spark.jar import jar
 
 
 @click.group()
@@ -13,3 +14,4 @@ def spark() -> None:
 
 
 spark.add_command(connect_server)
+spark.add_command(jar)

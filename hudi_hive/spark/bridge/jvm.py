@@ -24,6 +24,7 @@ from hudi_hive.spark.versions import SPARK, SUPPORTED, JavaValue, features_on, s
 
 _compiling = threading.Lock()
 _compiled: WeakKeyDictionary[JavaGateway, dict[str, JavaValue]] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[JavaGateway, JavaValue] = WeakKeyDictionary()
 
 
 class Jvm:
@@ -109,11 +110,23 @@ class Jvm:
             java_arguments.add(argument)
         return self._compiled(name).getConstructors()[0].newInstance(java_arguments.toArray())
 
+    def share_classes(self, classes: JavaValue) -> None:
+        """Take compiled classes from a map of the JVM, and put there what is compiled.
+
+        Args:
+            classes: name -> class; the map outlives this process, as classes do.
+        """
+        with _compiling:
+            _shared[self.gateway] = classes
+            _compiled[self.gateway] = {str(name): classes.get(name) for name in classes}
+
     def _compiled(self, name: str) -> JavaValue:
         with _compiling:  # py4j takes methods of another class of this name for those of the one that it saw first
             compiled = _compiled.setdefault(self.gateway, {})
             if name not in compiled:
                 compiled[name] = self.cooked(name, java_source(name)).getClassLoader().loadClass(name)
+                if self.gateway in _shared:
+                    _shared[self.gateway].put(name, compiled[name])
             return compiled[name]
 
     def cooked(self, name: str, source: str, parent: JavaValue | None = None) -> JavaValue:

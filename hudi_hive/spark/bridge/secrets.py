@@ -44,9 +44,15 @@ def unlogged() -> Iterator[None]:
         _calls.unlogged -= 1
 
 
-def hide_secrets(context: SparkContext, session: JavaValue) -> None:
-    """Let Spark hide the values of :data:`REDACTED_NAMES`, unless the user has said what it hides."""
+def hide_secrets(context: SparkContext, session: JavaValue | None) -> None:
+    """Let Spark hide the values of :data:`REDACTED_NAMES`, unless the user has said what it hides.
+
+    Args:
+        context: over the JVM's Spark context.
+        session: a session of the JVM that is there; None before the first one is, which takes the context's settings.
+    """
     settings = context._jsc.sc().conf()
     if not settings.contains(REDACTION):
         settings.set(REDACTION, REDACTED_NAMES)
-        session.sessionState().conf().setConfString(REDACTION, REDACTED_NAMES)
+        if session is not None:
+            session.sessionState().conf().setConfString(REDACTION, REDACTED_NAMES)

@@ -84,4 +84,14 @@ class SessionHook:
 
     def _new_cache(self, delegate: JavaValue) -> JavaValue:
         """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
-        return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan))
+        return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan), Function1(self._refuse))
+
+    def _refuse(self, key: JavaValue) -> None:
+        """Refuse ``saveAsTable`` with mode ``overwrite`` from where nothing of this package stands in its place."""
+        entry = table_of_key(self.environment.jvm, self.session, key)
+        name, location = ("the table", None) if entry is None else (entry.declared.name, entry.location)
+        raise SparkError(
+            f"saveAsTable with mode overwrite would drop {name} before it writes",
+            path=location,
+            remedy="use INSERT OVERWRITE, or CREATE OR REPLACE TABLE … AS SELECT",
+        )

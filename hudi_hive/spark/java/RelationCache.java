@@ -19,12 +19,17 @@ import scala.Function1;
 public class RelationCache implements InvocationHandler {
     private final Object delegate;
     private final Function1 planned;
+    private final Function1 replaced;
     private final Map statements = new WeakHashMap(); // thread -> key -> plan; not ThreadLocal, whose values threads hold
 
-    /** planned gives the plan of a key of the cache, or null for what is no synced table. */
-    public RelationCache(Object delegate, Function1 planned) {
+    /**
+     * planned gives the plan of a key of the cache, or null for what is no synced table; replaced is called with the key
+     * of one that Spark is about to drop, and throws.
+     */
+    public RelationCache(Object delegate, Function1 planned, Function1 replaced) {
         this.delegate = delegate;
         this.planned = planned;
+        this.replaced = replaced;
     }
 
     /** An object of the cache's interface. */
@@ -50,6 +55,9 @@ public class RelationCache implements InvocationHandler {
         // The catalog is asked first: what Spark cached may be a table of this name that is gone by now.
         Object found = name.equals("get") || name.equals("getIfPresent") ? plan(arguments[0]) : null;
         if (found != null) {
+            if (isForReplacement()) {
+                replaced.apply(arguments[0]);
+            }
             return found;
         }
         try {
@@ -57,6 +65,18 @@ public class RelationCache implements InvocationHandler {
         } catch (InvocationTargetException error) {
             throw error.getCause();
         }
+    }
+
+    /** Whether saveAsTable with mode overwrite asks, which drops a table next, unlike that of other modes. */
+    private static boolean isForReplacement() {
+        StackTraceElement[] frames = new Throwable().getStackTrace();
+        for (int i = 0; i < frames.length; i++) {
+            String name = frames[i].getClassName();
+            if (name.endsWith(".DataFrameWriter") || name.endsWith(".DataFrameWriterImpl")) {
+                return frames[i].getMethodName().equals("saveAsTable");
+            }
+        }
+        return false;
     }
 
     private Object plan(Object key) {

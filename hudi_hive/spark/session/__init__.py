@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.spark.session.reader import (
     enable,
+    enable_extensions,
     explain,
     last_scan,
     load,
@@ -15,6 +16,7 @@ from hudi_hive.spark.session.reader import (
 
 __all__ = [
     "enable",
+    "enable_extensions",
     "explain",
     "last_scan",
     "load",

@@ -145,15 +145,15 @@ _FUNCTIONS = {
 }
 
 
-def inject_functions(environment: Environment, session: JavaValue) -> None:
-    """Register the functions in a running session and in all that are made from it later."""
+def inject_functions(environment: Environment, extensions: JavaValue, session: JavaValue | None = None) -> None:
+    """Register the functions in all sessions that are made with an object of extensions later, and in a running one."""
     jvm = environment.jvm
-    extensions = session.extensions()
     for name in _FUNCTIONS:
         identifier = jvm.package("catalyst").FunctionIdentifier(name)
         info = jvm.package("catalyst.expressions").ExpressionInfo("hudi_hive", name)
         extensions.injectTableFunction(jvm.view.scala.Tuple3(identifier, info, Function1(_builder(environment, name))))
-    extensions.registerTableFunctions(session.sessionState().tableFunctionRegistry())
+    if session is not None:
+        extensions.registerTableFunctions(session.sessionState().tableFunctionRegistry())
 
 
 def _builder(environment: Environment, name: str) -> Callable[[JavaValue], JavaValue]:

@@ -63,11 +63,11 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
     return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
 
 
-def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
-    """Install parser and table functions in all sessions that are derived from this one later."""
+def hook_later_sessions(environment: Environment, extensions: JavaValue) -> None:
+    """Install the parser in all sessions that are made with an object of extensions later."""
 
     def build(made: JavaValue, parser: JavaValue) -> HudiParser:
         # The session's state is being built: its catalog is hooked when the first statement begins.
         return HudiParser(SessionHook(environment, made), parser)
 
-    session.extensions().injectParser(Function2(build))
+    extensions.injectParser(Function2(build))

@@ -72,11 +72,30 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
         install(SessionHook(environment, session))
         if extensions not in environment.extended:
             environment.extended.add(extensions)
-            hook_later_sessions(environment, session)
-            inject_functions(environment, session)
+            hook_later_sessions(environment, session.extensions())
+            inject_functions(environment, session.extensions(), session)
             install_source(environment, session)
         hook_table_reads(_read_entry, _enabled_jvm)
     return spark
+
+
+def enable_extensions(context: SparkContext, extensions: JavaValue) -> None:
+    """Enable the sessions that the JVM makes itself with an object of extensions, as :func:`enable` does later ones.
+
+    Args:
+        context: over the JVM's Spark context.
+        extensions: the JVM's ``SparkSessionExtensions``, of which no session is made yet.
+
+    Raises:
+        SparkError: this version of Spark lacks what is needed.
+    """
+    environment = _of_context(context)
+    hide_secrets(context, None)
+    use_session_options_in_pickles()
+    with _lock:
+        hook_later_sessions(environment, extensions)
+        inject_functions(environment, extensions)
+        install_source(environment, None)
 
 
 def require_java() -> None:
@@ -229,7 +248,10 @@ def _java_session(spark: SparkSession) -> JavaValue:
 
 def _environment(spark: SparkSession) -> Environment:
     _java_session(spark)
-    context = spark.sparkContext
+    return _of_context(spark.sparkContext)
+
+
+def _of_context(context: SparkContext) -> Environment:
     with _lock:
         environment = _environments.get(context)
         if environment is None:

@@ -47,34 +47,60 @@ RULE = "hudi_hive.CommitRule"
 
 _CLASS = "hudi.DefaultSource"
 
+_EXTENSIBLE = (
+    "org.apache.spark.util.MutableURLClassLoader",
+    "scala.reflect.internal.util.ScalaClassLoader$URLClassLoader",
+)
+"""Class loaders that take more."""
+
 _LONG_NAME = "package org.apache.hudi; public class DefaultSource extends hudi.DefaultSource {}"
 
 # -- the class ---------------------------------------------------------------------------------------------------------
 
 
-def install_source(environment: Environment, session: JavaValue) -> None:
+def install_source(environment: Environment, session: JavaValue | None) -> None:
     """Register the data source ``hudi``. Idempotent; a Hudi bundle on the class path takes precedence.
+
+    Args:
+        environment: of the Spark context.
+        session: a session of the JVM; None before the first one is made, in a program that Spark submitted.
 
     Raises:
         SparkError: the class cannot be made with this version of Spark.
     """
-    loaded = _loaded_class(session)
+    context = environment.jvm.view.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = context if session is None else session.sharedState().jarClassLoader()
+    loaded = _loaded_class(loader)
     if loaded is None:
-        _add_classes(environment.jvm, session)
-        loaded = session.sharedState().jarClassLoader().loadClass(_CLASS)
+        _extensible_loader(context, session).addURL(_compiled_classes(environment.jvm))
+        loaded = loader.loadClass(_CLASS)
     loaded.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
 
 
-def _loaded_class(session: JavaValue) -> JavaValue | None:
+def _loaded_class(loader: JavaValue) -> JavaValue | None:
     """The class, if it was added to this JVM before."""
     try:
-        return session.sharedState().jarClassLoader().loadClass(_CLASS)
+        return loader.loadClass(_CLASS)
     except (PySparkException, Py4JJavaError):
         return None
 
 
-def _add_classes(jvm: Jvm, session: JavaValue) -> None:
-    """Compile the source and put its classes where the class loader of this thread, or of the session, looks."""
+def _extensible_loader(loader: JavaValue, session: JavaValue | None) -> JavaValue:
+    """The class loader of what submitted the application, or of its Scala shell, at or above that of this thread.
+
+    That of a session, for ADD JAR, is below it.
+    """
+    while loader is not None:
+        if str(loader.getClass().getName()) in _EXTENSIBLE:
+            return loader
+        loader = loader.getParent()
+    if session is None:
+        raise SparkError("this program was not started by spark-submit", remedy="start it with spark-submit --jars")
+    return session.sharedState().jarClassLoader()
+
+
+def _compiled_classes(jvm: Jvm) -> JavaValue:
+    """The address of a folder with the compiled source."""
     main = jvm.cooked(_CLASS, java_source("HudiSource"))
     long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
     folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
@@ -84,11 +110,7 @@ def _add_classes(jvm: Jvm, session: JavaValue) -> None:
             target = folder / (str(name).replace(".", "/") + ".class")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(bytes(codes[name]))
-    added = jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
-    context = jvm.view.java.lang.Thread.currentThread().getContextClassLoader()
-    # What submitted the application has a loader that takes more; that of the session, for ADD JAR, is below it.
-    takes_more = str(context.getClass().getName()) == "org.apache.spark.util.MutableURLClassLoader"
-    (context if takes_more else session.sharedState().jarClassLoader()).addURL(added)
+    return jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
 
 
 # -- what it is asked --------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ FEATURES: Final = (
         ),
         names=(
             "QueryContext",
-            "SparkThrowable",
+            "SparkRuntimeException",
             "sql.catalyst.TableIdentifier",
             "sql.catalyst.analysis.Analyzer#postHocResolutionRules",
             "sql.catalyst.catalog.SessionCatalog#tableRelationCache",
@@ -407,5 +407,22 @@ FEATURES: Final = (
         ("thrift",),
         names=("sql.hive.thriftserver.HiveThriftServer2",),
         pyspark=("_jsparkSession", "_jvm"),
+    ),
+    Feature(
+        "the Connect server",
+        ("connect",),
+        spark4=("sql.connect.service.SparkConnectService",),
+        pyspark=("_active_spark_context", "_gateway", "_jsc", "_jvm"),
+    ),
+    Feature(
+        "the jar of spark-sql and spark-shell",
+        ("jar", "SparkExtension.java"),
+        names=(
+            "SparkContext",
+            "api.java.JavaSparkContext",
+            "api.python.PythonUtils",
+            "scheduler.SparkListener",
+            "scheduler.SparkListenerApplicationEnd",
+        ),
     ),
 )

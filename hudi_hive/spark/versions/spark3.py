@@ -18,6 +18,7 @@ _JAVA: Final = {
     "import scala.collection.immutable.ArraySeq$;": "import scala.collection.mutable.WrappedArray$;",
     "ArraySeq$.MODULE$.unsafeWrapArray(": "WrappedArray$.MODULE$.make(",
     "scala.jdk.javaapi.CollectionConverters": "hudi_hive.CollectionConverters",
+    '"USER_RAISED_EXCEPTION"': '"_LEGACY_ERROR_TEMP_1332"',  # the condition that is a text and no more
 }
 """Text of Java source that is of Spark 4 and Scala 2.13 -> what takes its place."""
 
