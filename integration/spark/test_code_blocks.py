@@ -21,6 +21,8 @@ BLOCKS = [
     for block in [*page_blocks("python"), *docstring_blocks()]
     if block.needs_jvm and "bank" not in block.text and not block.where.startswith("docs/spark-connect.md")
 ]
+# Those of docs/spark-jar.md are for spark-sql: jar/test_spark_jar.py.
+SQL = [block for block in page_blocks("sql") if not block.where.startswith("docs/spark-jar.md")]
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_a_code_block_of_the_docs_runs(block: CodeBlock, names: Names) -> None:
     assert block.run(names, jvm=True)
 
 
-@pytest.mark.parametrize("block", page_blocks("sql"), ids=lambda block: block.where)
+@pytest.mark.parametrize("block", SQL, ids=lambda block: block.where)
 def test_the_sql_of_a_page_runs(block: CodeBlock, names: Names, spark: Any) -> None:
     text = re.sub(r"--.*", "", names.replace(block.text))
     for statement in filter(None, (each.strip() for each in text.split(";"))):

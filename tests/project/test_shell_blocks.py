@@ -13,8 +13,8 @@ from tests.support.glue.glue_server import GlueServer
 from tests.support.shell_blocks import run_block
 
 SHELL = [block for block in page_blocks("bash") if not block.where.startswith("docs/stores.md")]
-LANGUAGES = {"python", "bash", "text", "diff", "sql", "py", "sh"}
-"""``py`` and ``sh`` stand for what needs a store or secrets of its own; tests beside those of stores run them."""
+LANGUAGES = {"python", "bash", "text", "diff", "sql", "scala", "py", "sh"}
+"""``py`` and ``sh`` stand for what needs a store, a server or secrets of its own; tests beside those of it run them."""
 
 
 @pytest.fixture
