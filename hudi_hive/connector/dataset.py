@@ -17,11 +17,15 @@ import pyarrow.dataset as ds
 
 from hudi_hive.errors import InvalidOptionError, QueryError
 from hudi_hive.formats.base import BATCH_ROWS
-from hudi_hive.plan import PLAN_SCHEMA, Query, plan_scan
+from hudi_hive.plan import PLAN_SCHEMA, Query, QueryType, ScanPlan, plan_scan
 from hudi_hive.plan.core import Filter, plan_of_slices
 from hudi_hive.predicate import RowFilter, bind_as_sql, conjunction, parse_filter
 from hudi_hive.read.scan import output_schema, read_plan
 from hudi_hive.table import MetaClient
+
+_FEW_PARTITIONS = 16
+_FEW_FILES = 64
+"""Files that are planned whole sooner than a filter is looked for: an engine's reader leaves them out by itself."""
 
 
 class ScanSource(Protocol):
@@ -59,6 +63,8 @@ class TableSource:
     row_filter: Filter = None
     selected: Sequence[str] | None = None
     _full_schema: pa.Schema | None = field(default=None, init=False, repr=False)
+    _whole: ScanPlan | None = field(default=None, init=False, repr=False)
+    _has_few_partitions: bool = field(default=False, init=False, repr=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -74,6 +80,32 @@ class TableSource:
             return self._behind_limit(names, row_filter, batch_size)
         plan = plan_scan(self.client, self.query, self._both(row_filter))
         return read_plan(self.client.storage, plan, names, batch_size=batch_size)
+
+    @property
+    def folder(self) -> str | None:
+        """The local folder with all files of the table; None where an engine cannot read files in place of rows."""
+        storage = self.client.storage
+        if not storage.is_local or self.row_filter is not None or self.query.limit is not None:
+            return None
+        return None if self.query.query_type is QueryType.CDC else storage.root
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a filter can leave out so many files that it pays to ask for one before they are chosen."""
+        config = self.client.config
+        if not (config.is_partitioned or set(config.metadata_partitions) - {"files"}):
+            return False
+        return not self._has_few_partitions if self._whole is None else self._whole.slices.num_rows > _FEW_FILES
+
+    def plan(self, row_filter: RowFilter | None) -> ScanPlan:
+        """The plan of all rows, without slices that cannot hold one passing the filter; the whole one is made once."""
+        if row_filter is not None:
+            plan = plan_scan(self.client, self.query, self._rebound(row_filter))
+            self._has_few_partitions = plan.partitions_total <= _FEW_PARTITIONS
+            return plan
+        if self._whole is None:
+            self._whole = plan_scan(self.client, self.query)
+        return self._whole
 
     def _shown(self) -> pa.Schema:
         if self._full_schema is None:

@@ -1,5 +1,6 @@
 """Hudi tables as lazy Polars frames: an IO source whose columns and predicates reach the plan.
 
+Local Parquet files of slices without log files are scans of Polars' own; all else comes from the IO source beside them.
 A predicate comes as a Polars expression. What of it we understand leaves out partitions, files and row groups; then all
 of it is evaluated by Polars over the rows that were read, so that nothing of it is ever dropped.
 """
@@ -9,12 +10,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.connector.dataset import ScanSource
+from hudi_hive.connector.files import FileSource, PolarsFiles, RestSource, divide_whole
 from hudi_hive.errors import HudiHiveError, MissingDependencyError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.predicate import RowFilter, bind_as_sql
@@ -44,9 +46,27 @@ def polars_lazy(source: ScanSource) -> pl.LazyFrame:
     """
     try:
         import polars
-        from polars.io.plugins import register_io_source
     except ImportError as error:
         raise MissingDependencyError("polars is not installed", remedy="pip install 'hudi_hive[polars]'") from error
+    file_source = cast(FileSource, source)
+    if getattr(source, "folder", None) is None or not source.schema.names:
+        return _frame_of(source)
+    files = PolarsFiles(source.schema)
+    divided = divide_whole(file_source, files)
+    if divided is None:
+        return _frame_of(source)
+    file_source.client.counters.add("engine_files", sum(len(one.paths) for one in divided.sets))
+    frames = files.frames(divided)
+    if divided.has_rest:
+        frames.append(_frame_of(RestSource(file_source.client, divided.rest, source.schema)))
+    return frames[0] if len(frames) == 1 else polars.concat(frames)
+
+
+def _frame_of(source: ScanSource) -> pl.LazyFrame:
+    """A lazy frame whose rows are read by us."""
+    import polars
+    from polars.io.plugins import register_io_source
+
     empty = polars.from_arrow(source.schema.empty_table())
     assert isinstance(empty, polars.DataFrame)
 

@@ -12,11 +12,11 @@ class IoCounters:
     """Thread-safe counts of storage calls of one table or one job.
 
     ``lists`` counts directory listings, ``opens`` files opened, ``reads`` read calls made by us, ``bytes_read`` the
-    bytes they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted,
-    ``locations`` look-ups of the nodes that have a file. Of a cache of
-    remote files, ``cache_hits`` and ``cache_misses`` count ranges, ``cache_bytes`` bytes that it gave, and
-    ``cache_damaged`` parts of it that were damaged. ``listed`` and ``opened`` hold how often each path was listed or
-    opened.
+    bytes they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted, ``locations``
+    look-ups of the nodes that have a file, ``engine_files`` files that an engine's own reader got in place of their
+    rows. Of a cache of remote files, ``cache_hits`` and ``cache_misses`` count ranges, ``cache_bytes`` bytes that it
+    gave, and ``cache_damaged`` parts of it that were damaged. ``listed`` and ``opened`` hold how often each path was
+    listed or opened.
     """
 
     def __init__(self) -> None:

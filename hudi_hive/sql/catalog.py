@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +24,9 @@ from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
     from hudi_hive.connector import ConnectorView, HudiConnector, InsertHandle
+
+
+_MOST_SOURCES = 16
 
 
 class TableCatalog(Protocol):
@@ -100,6 +105,7 @@ class PathCatalog:
             self._paths[((schema or default_schema).lower(), name.lower())] = path
         self._storage_options = Credentials(storage_options or {})
         self._counters = counters
+        self._sources = _Sources()
 
     def schemas(self) -> list[str]:
         """See :class:`TableCatalog`."""
@@ -161,7 +167,38 @@ class PathCatalog:
             return RecordsSource(MetadataTable.open(data))
         client = MetaClient.load(path, self._storage_options, counters=self._counters, listing=MetadataListing())
         zone = client.config.timezone
-        return TableSource(client, Query.of(query_type, as_of=as_of, begin=begin, end=end, timezone=zone))
+        query = Query.of(query_type, as_of=as_of, begin=begin, end=end, timezone=zone)
+        return self._sources.of(path, TableSource(client, query))
+
+
+class _Sources:
+    """The sources used last, with what was listed and planned: as long as a table's timeline is the same, they are.
+
+    Which of the files count is said by the timeline, and writers announce themselves there before they touch a file.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cached: OrderedDict[tuple[str, Query], tuple[object, TableSource]] = OrderedDict()
+
+    def of(self, path: str, source: TableSource) -> TableSource:
+        """An earlier source of the same moment, or the given one."""
+        client, key = source.client, (path, source.query)
+        if not client.storage.is_local:
+            return source
+        timeline = client.timeline
+        with self._lock:
+            cached = self._cached.pop(key, None)
+            if not all(instant.is_completed for instant in timeline.instants):
+                return source
+            # Times of files tell a table that was dropped and made again with the same instants.
+            moment = client.config, timeline.instants, tuple(map(timeline.mtime_ms, timeline.instants))
+            if cached is None or cached[0] != moment:
+                cached = moment, source
+            self._cached[key] = cached
+            while len(self._cached) > _MOST_SOURCES:
+                self._cached.popitem(last=False)
+            return cached[1]
 
 
 class RecordsSource:

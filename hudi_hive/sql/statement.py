@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import SqlError
@@ -21,6 +21,9 @@ _SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
 
 CHANGES: Final = "hudi_table_changes"
 """Hudi's table function, of the same arguments as on Spark."""
+
+_ROW_MAKERS: Final = frozenset({CHANGES, "range", "generate_series", "unnest", "repeat", "json_each", "json_tree"})
+"""Table functions that read nothing but their arguments."""
 
 _USAGE: Final = f"{CHANGES}('db.table', ['latest_state' or 'cdc',] begin[, end])"
 
@@ -75,12 +78,18 @@ class Statement:
         tables: those it reads, each once.
         explain: it asks for the plan.
         show: it asks for names, not rows.
+        query: the text without EXPLAIN.
+        has_conditions: it has a WHERE, a join or the like, so that it may need some rows alone.
+        names_files: it has a function or a form by which DuckDB may read files that the statement names.
     """
 
     text: str
     tables: tuple[TableName, ...]
     explain: bool = False
     show: Show | None = None
+    query: str = ""
+    has_conditions: bool = False
+    names_files: bool = False
 
 
 def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
@@ -109,7 +118,8 @@ def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
         if match is None:
             raise SqlError("EXPLAIN must begin the statement")
         inner = parse_statement(connection, _without_comments(text)[match.end() :])
-        return Statement(match.group().strip() + " " + inner.text, inner.tables, explain=True)
+        text = match.group().strip() + " " + inner.text
+        return replace(inner, text=text, explain=True, show=None)
     if kind != "SELECT":
         raise _refused(kind, text)
     return _read_tree(connection, text)
@@ -157,6 +167,7 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
     show = _show_of(tree)
     if show is not None:
         return Statement(text, (), show=show)
+    names_files, has_conditions = _names_files(tree), any(map(_is_condition, tree_nodes(tree)))
     expressions = {name.lower() for name in _common_table_expressions(tree)}
     tables: dict[tuple[str, str], TableName] = {}
     changed = False
@@ -176,7 +187,19 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
             tables[(table.schema.lower(), table.view.lower())] = table
     if changed:
         text = text_of(connection, tree)
-    return Statement(text, tuple(tables.values()))
+    return Statement(text, tuple(tables.values()), query=text, has_conditions=has_conditions, names_files=names_files)
+
+
+def _is_condition(node: Mapping[str, Any]) -> bool:
+    return node.get("type") == "JOIN" or any(node.get(name) for name in ("where_clause", "having", "qualify"))
+
+
+def _names_files(tree: object) -> bool:
+    """Whether a tree holds more than tables and functions that only make rows."""
+    if next(_nodes(tree, "SHOW_REF"), None) is not None:  # DESCRIBE 'a file'
+        return True
+    calls = (node.get("function") or {} for node in _nodes(tree, "TABLE_FUNCTION"))
+    return any(str(call.get("function_name")).lower() not in _ROW_MAKERS for call in calls)
 
 
 def text_of(connection: DuckDBPyConnection, tree: Mapping[str, Any]) -> str:

@@ -170,6 +170,9 @@ class Scan:
     def to_duckdb(self, table_name: str, connection: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
         """Let DuckDB query the rows under a name. Each statement reads only the columns and files that it needs.
 
+        Local Parquet files of slices without log files are read by DuckDB's own reader, if the scan has neither a
+        filter nor a limit; all else comes as Arrow beside them.
+
         Args:
             table_name: the name in DuckDB's SQL.
             connection: where the name is to be known; a new in-memory database without it.
@@ -182,11 +185,17 @@ class Scan:
         except ImportError as error:
             raise MissingDependencyError("DuckDB is not installed", remedy="pip install 'hudi_hive[duckdb]'") from error
         target = duckdb.connect() if connection is None else connection
-        target.register(table_name, self._for_duckdb())
+        self._register(target, table_name)
         return target
 
-    def _for_duckdb(self) -> object:
-        return self.to_dataset(sql_filters=True)
+    def _register(self, connection: DuckDBPyConnection, table_name: str) -> None:
+        from hudi_hive.connector import ScanDataset
+        from hudi_hive.connector.files import create_duckdb_view
+
+        if not create_duckdb_view(
+            connection, table_name, self._source(), lambda rest: ScanDataset(rest, sql_filters=True)
+        ):
+            connection.register(table_name, self.to_dataset(sql_filters=True))
 
     def to_polars(self) -> pl.DataFrame:
         """All rows as a polars data frame.
@@ -276,8 +285,8 @@ class RecordsScan(Scan):
 
         return pds.InMemoryDataset(self.to_arrow())
 
-    def _for_duckdb(self) -> object:
-        return self.to_arrow()
+    def _register(self, connection: DuckDBPyConnection, table_name: str) -> None:
+        connection.register(table_name, self.to_arrow())
 
     def to_polars_lazy(self) -> pl.LazyFrame:
         """All records as a lazy polars frame.

@@ -16,7 +16,7 @@ from hudi_hive.formats.base.base_file import (
 from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, ParquetSettings, WrittenBase
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
 from hudi_hive.formats.base.opening import open_base_file
-from hudi_hive.formats.base.parquet_base_file import open_parquet_bytes
+from hudi_hive.formats.base.parquet_base_file import open_parquet_bytes, parquet_layout, sole_value
 
 __all__ = [
     "BATCH_ROWS",
@@ -34,5 +34,7 @@ __all__ = [
     "empty_columns",
     "open_base_file",
     "open_parquet_bytes",
+    "parquet_layout",
     "select",
+    "sole_value",
 ]

@@ -55,6 +55,16 @@ def open_parquet_bytes(content: memoryview, path: str) -> BaseFile:
     return ParquetBaseFile(pa.BufferReader(pa.py_buffer(content)), path, IoCounters(), remote=False)
 
 
+def parquet_layout(file: BaseFile) -> str | None:
+    """The Parquet schema of an open base file as text; None for other formats."""
+    return file.layout if isinstance(file, ParquetBaseFile) else None
+
+
+def sole_value(file: BaseFile, column: str) -> object:
+    """The one value of a column by the file's statistics; None where they do not say that it is one."""
+    return file.sole_value(column) if isinstance(file, ParquetBaseFile) else None
+
+
 class ParquetBaseFile(OpenBaseFile):
     """An open Parquet file."""
 
@@ -88,6 +98,24 @@ class ParquetBaseFile(OpenBaseFile):
     def writer(self) -> str:
         """The name of the program that wrote the file, from its footer; empty without one."""
         return str(self._metadata.created_by or "")
+
+    @property
+    def layout(self) -> str:
+        """The Parquet schema as text: physical types, annotations, nesting."""
+        with decoding(self.path):
+            return str(self._metadata.schema).partition("\n")[2]  # the first line is the object's address
+
+    def sole_value(self, column: str) -> object:
+        """The one value of a column by the statistics of all row groups; None where they do not say that it is one."""
+        with decoding(self.path):
+            values: set[object] = set()
+            for leaf in self._leaves({column}):
+                for group in range(self._metadata.num_row_groups):
+                    statistics = self._metadata.row_group(group).column(leaf).statistics
+                    if statistics is None or not statistics.has_min_max or statistics.null_count:
+                        return None
+                    values.update((statistics.min, statistics.max))
+            return values.pop() if len(values) == 1 else None
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         """Numbers of row groups: all, and those left to read under a filter."""

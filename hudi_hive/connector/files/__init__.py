@@ -1,0 +1,21 @@
+"""Plans divided into files for an engine's own Parquet reader and slices that are read here."""
+
+from __future__ import annotations
+
+from hudi_hive.connector.files.division import DividedPlan, divide
+from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted
+from hudi_hive.connector.files.duckdb_view import FileSource, create_duckdb_view, divide_whole
+from hudi_hive.connector.files.polars_files import PolarsFiles
+from hudi_hive.connector.files.rest_source import RestSource
+
+__all__ = [
+    "DividedPlan",
+    "DuckDBFiles",
+    "FileSource",
+    "PolarsFiles",
+    "RestSource",
+    "create_duckdb_view",
+    "divide",
+    "divide_whole",
+    "quoted",
+]
