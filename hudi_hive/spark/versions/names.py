@@ -81,6 +81,7 @@ FEATURES: Final = (
             "sql.internal.SessionState#conf",
             "sql.internal.SessionState#newHadoopConf",
             "sql.internal.SessionState#sqlParser",
+            "sql.types.DataType",
         ),
         spark4=(
             "sql.catalyst.analysis.Analyzer#hintResolutionRules",
@@ -303,7 +304,7 @@ FEATURES: Final = (
     ),
     Feature(
         "SQL that writes",
-        ("statements.writes", "HudiSink.java", "RowsCommand.java"),
+        ("statements.entries", "statements.writes", "HudiSink.java", "RowsCommand.java"),
         names=(
             "sql.Dataset",
             "sql.SparkSession",
@@ -311,6 +312,8 @@ FEATURES: Final = (
             "sql.catalyst.analysis.UnresolvedRegex",
             "sql.catalyst.analysis.UnresolvedSubqueryColumnAliases",
             "sql.catalyst.catalog.CatalogStatistics",
+            "sql.catalyst.catalog.CatalogStorageFormat",
+            "sql.catalyst.catalog.CatalogTablePartition",
             "sql.catalyst.catalog.CatalogTableType",
             "sql.catalyst.expressions.And",
             "sql.catalyst.expressions.CaseWhen",
@@ -362,15 +365,11 @@ FEATURES: Final = (
         "ALTER, SHOW, ANALYZE and indexes",
         ("statements.definitions",),
         names=(
-            "sql.catalyst.TableIdentifier",
-            "sql.catalyst.catalog.CatalogStorageFormat",
-            "sql.catalyst.catalog.CatalogTablePartition",
             "sql.execution.QueryExecution#analyzed",
             "sql.execution.command.AlterTableRenameCommand",
             "sql.execution.command.AlterTableSerDePropertiesCommand",
             "sql.execution.command.CommandUtils",
             "sql.internal.SessionState#catalog",
-            "sql.types.DataType",
         ),
         pyspark=("_jdf",),
     ),
