@@ -168,12 +168,6 @@ HARMLESS_OPTIONS: Final = (
         "the encoding is found out from the table's own keys, and one that contradicts them is refused",
     ),
     _harmless(
-        "hoodie.write.auto.upgrade",
-        boolean,
-        "Upgrade tables to the version of the writer.",
-        "a write leaves the table's version as it is",
-    ),
-    _harmless(
         "hoodie.storage.layout.type",
         choice("DEFAULT", "BUCKET"),
         "Where rows are put.",

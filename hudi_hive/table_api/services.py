@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api.metadata import TableMetadata
 from hudi_hive.table_api.moment import TableMoment
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hudi_hive.timeline.archival import ArchiveReport
     from hudi_hive.timeline.payloads import CleanMetadata, RestoreMetadata, RollbackMetadata, SavepointMetadata
     from hudi_hive.write.services import TableServices
+    from hudi_hive.write.versions import VersionChange
 
 Options = Mapping[str, Any]
 
@@ -174,6 +176,50 @@ class MaintainedTable(TableMoment):
             WriteError: there is no such savepoint, a later one stands in the way, or writes after it are archived.
         """
         return self._serve(options, lambda services: services.restore(savepoint))
+
+    def upgrade(self, to: int = 8, options: Options | None = None) -> ServiceReport[VersionChange]:
+        """Bring the table to a later version, as Hudi's upgrade does (docs/format.md#changes-of-the-table-version).
+
+        Args:
+            to: the version: 6, 8 or 9.
+            options: Hudi's write options (``hoodie.write.lock.*``).
+
+        Returns:
+            What was done; where the table is of the version, what a change that died had left is finished.
+
+        Raises:
+            InvalidOptionError: a version that is not later.
+            UnsupportedTableError: the version lacks what the table has.
+            WriteError: a write is at work.
+        """
+        return self._change_version(to, options, upward=True)
+
+    def downgrade(self, to: int, options: Options | None = None) -> ServiceReport[VersionChange]:
+        """Bring the table to an earlier version, as Hudi's downgrade does; arguments and errors of :meth:`upgrade`.
+
+        Args:
+            to: the version: 5, 6 or 8.
+            options: Hudi's write options (``hoodie.write.lock.*``).
+        """
+        return self._change_version(to, options, upward=False)
+
+    def _change_version(self, to: int, options: Options | None, *, upward: bool) -> ServiceReport[VersionChange]:
+        from hudi_hive.metastore.transactions import MetastoreLock
+        from hudi_hive.write.coordination import REFRESH, AfterCommit
+        from hudi_hive.write.versions import change_version
+
+        now = MetaClient.load(self.path, storage=self.client.storage)
+        there = now.config.version
+        if (to < there) if upward else (to > there):
+            raise InvalidOptionError(
+                f"the table is of version {there}: {to} is {'no upgrade' if upward else 'no downgrade'}",
+                path=self.path,
+                remedy="downgrade it" if upward else "upgrade it",
+            )
+        change = change_version(now, to, options, metastore_lock=MetastoreLock.connect)
+        after = AfterCommit(self.path, "")
+        after.attempt(REFRESH, self.move_to_now)
+        return ServiceReport(change, after.failed)
 
     @property
     def metadata(self) -> TableMetadata:

@@ -190,6 +190,7 @@ class WritableTable(TableMoment):
         from hudi_hive.metastore.transactions import MetastoreLock
         from hudi_hive.write.coordination import table_lock
         from hudi_hive.write.options import WriteConfig
+        from hudi_hive.write.versions import upgrade_for_write
         from hudi_hive.write.writers import LocalWriter
 
         all_options = {**(options or {}), _OPERATION: operation}
@@ -199,6 +200,7 @@ class WritableTable(TableMoment):
                 path=self.path,
                 remedy="leave the option out",
             )
-        config = WriteConfig.of(all_options, self.client.config)
-        lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.connect)
-        return LocalWriter(self.client, all_options, lock=lock, extra=extra)
+        client = upgrade_for_write(self.client, all_options, metastore_lock=MetastoreLock.connect)
+        config = WriteConfig.of(all_options, client.config)
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
+        return LocalWriter(client, all_options, lock=lock, extra=extra)

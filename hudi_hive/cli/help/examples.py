@@ -45,6 +45,8 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "table restore": ("hudi-hive table restore /lake/drivers --savepoint 20260101000000000 --yes",),
     "table rollback": ("hudi-hive table rollback /lake/drivers --failed",),
+    "table upgrade": ("hudi-hive table upgrade /lake/drivers --to 9",),
+    "table downgrade": ("hudi-hive table downgrade /lake/drivers --to 6",),
     "table savepoint": ("hudi-hive table savepoint /lake/drivers --comments 'before the backfill'",),
     "read": (
         "hudi-hive read /lake/trips --where \"city = 'sf' AND fare > 10\" --columns id,fare",

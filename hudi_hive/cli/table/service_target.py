@@ -12,6 +12,7 @@ from hudi_hive.cli.common import pairs, storage_options
 from hudi_hive.cli.option_groups import option_group
 
 if TYPE_CHECKING:
+    from hudi_hive.table import MetaClient
     from hudi_hive.write.services import TableServices
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,14 +46,25 @@ class ServiceTarget:
             HudiHiveError: there is no such table, or an option is unknown or not supported.
         """
         from hudi_hive.metastore.transactions import MetastoreLock
-        from hudi_hive.table import MetaClient
         from hudi_hive.write.coordination import LocalExecutor
         from hudi_hive.write.services import TableServices
 
-        client = MetaClient.load(self.path, pairs(self.storage_option, "--storage-option"))
         executor = LocalExecutor(self.threads, title)
-        options = pairs(self.conf, "--conf")
-        return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
+        return TableServices.open(self.load(), self.options(), executor=executor, metastore_lock=MetastoreLock.connect)
+
+    def load(self) -> MetaClient:
+        """The table as it is now.
+
+        Raises:
+            HudiHiveError: there is no such table.
+        """
+        from hudi_hive.table import MetaClient
+
+        return MetaClient.load(self.path, pairs(self.storage_option, "--storage-option"))
+
+    def options(self) -> dict[str, str]:
+        """Hudi's write options."""
+        return pairs(self.conf, "--conf")
 
 
 def service_target(function: F) -> F:

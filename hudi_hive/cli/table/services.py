@@ -246,4 +246,46 @@ def restore(target: ServiceTarget, instant: str, yes: bool, output: Output) -> N
     )
 
 
-SERVICES = (compact, cluster, clean, rollback, savepoint, restore, archive)
+def _change_version(target: ServiceTarget, version: int, output: Output, *, upward: bool) -> None:
+    """Change the version of a table, and print what was done."""
+    from hudi_hive.metastore.transactions import MetastoreLock
+    from hudi_hive.write.versions import change_version
+
+    client = target.load()
+    there = client.config.version
+    if (version < there) if upward else (version > there):
+        word, other = ("upgrade", "downgrade") if upward else ("downgrade", "upgrade")
+        raise click.UsageError(f"the table is of version {there}: `table {other}` goes to {version}, not `{word}`")
+    change = change_version(client, version, target.options(), metastore_lock=MetastoreLock.connect)
+    output.pairs(
+        "version",
+        {
+            "before": change.before,
+            "after": change.after,
+            "compactions": len(change.compacted),
+            "metadata table deleted": ", ".join(change.metadata_dropped) or "no",
+        },
+    )
+
+
+@click.command(short_help="Bring the table to a later version.")
+@service_target
+@click.option(
+    "--to", "version", type=click.Choice(["6", "8", "9"]), default="8", show_default=True, help="The version."
+)
+@with_output
+def upgrade(target: ServiceTarget, version: str, output: Output) -> None:
+    """Bring the table to a later version: 6, 8 or 9. Asked again, it finishes what a death has left."""
+    _change_version(target, int(version), output, upward=True)
+
+
+@click.command(short_help="Bring the table to an earlier version.")
+@service_target
+@click.option("--to", "version", type=click.Choice(["5", "6", "8"]), required=True, help="The version.")
+@with_output
+def downgrade(target: ServiceTarget, version: str, output: Output) -> None:
+    """Bring the table to an earlier version: 5, 6 or 8. Asked again, it finishes what a death has left."""
+    _change_version(target, int(version), output, upward=False)
+
+
+SERVICES = (compact, cluster, clean, rollback, savepoint, restore, archive, upgrade, downgrade)

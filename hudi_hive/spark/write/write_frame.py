@@ -54,6 +54,7 @@ from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, record_size
 from hudi_hive.write.index import HITS_SCHEMA, BucketIndex, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, refuse_gone_groups, refuse_nested_partitions
+from hudi_hive.write.versions import upgrade_for_write
 from hudi_hive.write.writers import (
     FileGroupPlan,
     Writer,
@@ -116,6 +117,8 @@ def write(
         return None
     if client is not None and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
+    if client is not None:
+        client = upgrade_for_write(client, all_options, metastore_lock=MetastoreLock.connect)
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)

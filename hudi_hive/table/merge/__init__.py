@@ -12,6 +12,7 @@ from hudi_hive.table.merge.merge_spec import (
     Partial,
 )
 from hudi_hive.table.merge.properties import merge_properties
+from hudi_hive.table.merge.version_steps import merge_changes
 
 __all__ = [
     "IS_DELETED",
@@ -21,5 +22,6 @@ __all__ = [
     "MergeSpec",
     "Order",
     "Partial",
+    "merge_changes",
     "merge_properties",
 ]

@@ -31,12 +31,12 @@ MODES: Final = (COMMIT_TIME, EVENT_TIME, CUSTOM)
 
 _MODEL: Final = "org.apache.hudi.common.model."
 _DEBEZIUM: Final = f"{_MODEL}debezium."
-_PAYLOAD_OF_MODE: Final = {
+PAYLOAD_OF_MODE: Final = {
     COMMIT_TIME: f"{_MODEL}OverwriteWithLatestAvroPayload",
     EVENT_TIME: f"{_MODEL}DefaultHoodieRecordPayload",
 }
-_MODE_OF_PAYLOAD: Final = {payload: mode for mode, payload in _PAYLOAD_OF_MODE.items()}
-_STRATEGY_OF_MODE: Final = {
+MODE_OF_PAYLOAD: Final = {payload: mode for mode, payload in PAYLOAD_OF_MODE.items()}
+STRATEGY_OF_MODE: Final = {
     COMMIT_TIME: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
     EVENT_TIME: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
     CUSTOM: "00000000-0000-0000-0000-000000000000",
@@ -46,7 +46,7 @@ _MERGE: Final = HOODIE_RECORD_MERGE_PROPERTY_PREFIX
 _UNAVAILABLE: Final = f"{_MERGE}{HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE}"
 
 # Deprecated payloads -> what version 9 writes in place of them.
-_VERSION_9: Final[Mapping[str, Mapping[str, str]]] = {
+VERSION_9_OF_PAYLOAD: Final[Mapping[str, Mapping[str, str]]] = {
     f"{_MODEL}EventTimeAvroPayload": {HOODIE_RECORD_MERGE_MODE: EVENT_TIME},
     f"{_MODEL}PartialUpdateAvroPayload": {HOODIE_RECORD_MERGE_MODE: EVENT_TIME, _PARTIAL: "IGNORE_DEFAULTS"},
     f"{_MODEL}OverwriteNonDefaultsWithLatestAvroPayload": {
@@ -86,7 +86,7 @@ def merge_properties(
     """
     if mode is not None and mode not in MODES:
         raise InvalidOptionError(f"merge mode {mode!r} is not one of {', '.join(MODES)}")
-    implied = _MODE_OF_PAYLOAD.get(payload_class or "", CUSTOM if payload_class else None)
+    implied = MODE_OF_PAYLOAD.get(payload_class or "", CUSTOM if payload_class else None)
     if mode is not None and implied is not None and mode != implied:
         raise InvalidOptionError(f"merge mode {mode} does not go with payload class {payload_class}")
     if mode == CUSTOM and payload_class is None:
@@ -110,9 +110,9 @@ def _version_6(
     """0.15.0 writes class and strategy for merge-on-read tables only; one that was asked for is kept in any case."""
     result = {HOODIE_TABLE_PRECOMBINE_FIELD: ordering_fields[0]} if ordering_fields else {}
     if table_type == "MERGE_ON_READ" or (mode not in (None, COMMIT_TIME)):
-        result[HOODIE_COMPACTION_PAYLOAD_CLASS] = payload_class or _PAYLOAD_OF_MODE[mode or COMMIT_TIME]
+        result[HOODIE_COMPACTION_PAYLOAD_CLASS] = payload_class or PAYLOAD_OF_MODE[mode or COMMIT_TIME]
         # The release writes this strategy whatever the class; the class decides.
-        result[HOODIE_COMPACTION_RECORD_MERGER_STRATEGY] = _STRATEGY_OF_MODE[EVENT_TIME]
+        result[HOODIE_COMPACTION_RECORD_MERGER_STRATEGY] = STRATEGY_OF_MODE[EVENT_TIME]
     return result
 
 
@@ -120,8 +120,8 @@ def _version_8(ordering_fields: Sequence[str], mode: str, payload_class: str | N
     return {
         **({HOODIE_TABLE_PRECOMBINE_FIELD: ordering_fields[0]} if ordering_fields else {}),
         HOODIE_RECORD_MERGE_MODE: mode,
-        HOODIE_RECORD_MERGE_STRATEGY_ID: _STRATEGY_OF_MODE[mode],
-        HOODIE_COMPACTION_PAYLOAD_CLASS: payload_class or _PAYLOAD_OF_MODE[mode],
+        HOODIE_RECORD_MERGE_STRATEGY_ID: STRATEGY_OF_MODE[mode],
+        HOODIE_COMPACTION_PAYLOAD_CLASS: payload_class or PAYLOAD_OF_MODE[mode],
     }
 
 
@@ -129,7 +129,7 @@ def _version_9(ordering_fields: Sequence[str], mode: str, payload_class: str | N
     result = {HOODIE_TABLE_ORDERING_FIELDS: ",".join(ordering_fields)} if ordering_fields else {}
     if mode != CUSTOM:
         return {**result, HOODIE_RECORD_MERGE_MODE: mode}
-    converted = _VERSION_9.get(payload_class or "")
+    converted = VERSION_9_OF_PAYLOAD.get(payload_class or "")
     if converted is None:
         raise InvalidOptionError(f"payload class {payload_class} is not known to table version 9")
     return {**result, HOODIE_TABLE_LEGACY_PAYLOAD_CLASS: payload_class or "", **converted}

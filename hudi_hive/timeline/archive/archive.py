@@ -121,6 +121,17 @@ class ArchivedTimeline:
         """
         return self._archive.plan(self._archived(instant))
 
+    def completion_time(self, instant: Instant) -> str:
+        """When an archived instant was completed; its requested time where the archive does not say.
+
+        Layout 1 has it as the time of the last change of state (``stateTransitionTime``).
+
+        Raises:
+            InstantNotFoundError: the archive does not have it.
+        """
+        archived = self._archived(instant)
+        return self._archive.completion_time(archived) or archived.requested
+
     def _archived(self, instant: Instant) -> Instant:
         entry = self._by_key.get(instant.sort_key)
         if entry is None:

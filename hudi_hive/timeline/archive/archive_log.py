@@ -203,6 +203,15 @@ class LogArchive:
             (record for record in map(entry.record.get, _OUTCOME_FIELDS.get(instant.action, ())) if record), None
         )
 
+    def completion_time(self, instant: Instant) -> str | None:
+        """When an instant of :meth:`entries` came to its state; None where the entry does not say.
+
+        Raises:
+            CorruptInstantError: it cannot be decoded.
+        """
+        entry = self._entry(instant.requested, instant.action, instant.state)
+        return None if entry is None else entry.text("stateTransitionTime")
+
     def plan(self, instant: Instant) -> dict[str, Any] | None:
         """Read the plan of an instant of :meth:`entries`; None where it has none.
 

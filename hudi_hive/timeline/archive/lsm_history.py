@@ -93,6 +93,10 @@ class HistoryArchive:
         """
         return self._column(instant, "metadata")
 
+    def completion_time(self, instant: Instant) -> str | None:
+        """When an instant of :meth:`entries` was completed."""
+        return instant.completed
+
     def plan(self, instant: Instant) -> dict[str, Any] | None:
         """Read the plan of an archived instant; None where the archive holds none. Raises as :meth:`payload`."""
         return self._column(instant, "plan")

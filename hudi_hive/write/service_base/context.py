@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.write.coordination import (
@@ -50,7 +49,6 @@ class ServiceContext:
     failed: dict[str, HudiHiveError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        refuse_to_write(self.client.config, self.client.base_path)
         if self.lock is None:
             lock = table_lock(self.options, self.client.storage)
             object.__setattr__(self, "lock", lambda: lock)

@@ -130,8 +130,10 @@ def test_metadata_table_and_repairs(table, tmp_path):
     with pytest.raises(HudiHiveError, match="which its files are written by"):
         call(session, f"repair_overwrite_hoodie_props('acted', '{changed}')")
     assert call(session, "upgrade_table('acted', 'EIGHT')") == [(True,)]
-    with pytest.raises(SparkError, match="versions of tables are not changed"):
-        call(session, "upgrade_table('acted', 'NINE')")
+    with pytest.raises(SparkError, match="the table is of version 8"):
+        call(session, "upgrade_table('acted', 'SIX')")
+    assert call(session, "upgrade_table('acted', 'NINE')") == [(True,)]
+    assert call(session, "downgrade_table('acted', 'EIGHT')") == [(True,)]
     with pytest.raises(SparkError, match="is not carried out: bootstrapped tables are not made"):
         call(session, "run_bootstrap('acted', 'COPY_ON_WRITE', 'a', 'b', 'id')")
 

@@ -13,6 +13,7 @@ from hudi_hive.spark.statements.procedures.act.repairs import REPAIR_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.savepoints import SAVEPOINT_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.services import SERVICE_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.sync import SYNC_PROCEDURES
+from hudi_hive.spark.statements.procedures.act.versions import VERSION_PROCEDURES
 from hudi_hive.spark.statements.procedures.base import Procedure
 
 ACTING_PROCEDURES: Final[tuple[Procedure, ...]] = (
@@ -25,6 +26,7 @@ ACTING_PROCEDURES: Final[tuple[Procedure, ...]] = (
     *SAVEPOINT_PROCEDURES,
     *SERVICE_PROCEDURES,
     *SYNC_PROCEDURES,
+    *VERSION_PROCEDURES,
 )
 
 __all__ = ["ACTING_PROCEDURES"]

@@ -1,4 +1,4 @@
-"""Procedures of Hudi that are not carried out, with the reason; and versions of tables, which are not changed."""
+"""Procedures of Hudi that are not carried out, with the reason."""
 
 from __future__ import annotations
 
@@ -6,28 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.statements.procedures.base import PATH, TABLE, Parameter, Procedure, ProcedureCall, Rows
-
-_VERSIONS: Final = ("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
-
-
-def _version(call: ProcedureCall) -> Rows:
-    """True where the table is of the version already; another one is refused."""
-    named = str(call.value("to_version")).strip().upper()
-    version = _VERSIONS.index(named) if named in _VERSIONS else int(named) if named.isdigit() else None
-    current = call.client.config.version
-    if version is None:
-        raise SparkError(
-            f"CALL {call.procedure.name}: there is no table version {named!r}", remedy="name it SIX, EIGHT or NINE"
-        )
-    if version != current:
-        raise SparkError(
-            f"CALL {call.procedure.name}: the table is of version {current}, and versions of tables are not changed",
-            path=call.location,
-            remedy="Hudi's own CLI does; or copy the rows: CREATE TABLE … TBLPROPERTIES "
-            "('hoodie.write.table.version' = '…') AS SELECT",
-        )
-    return [[True]]
+from hudi_hive.spark.statements.procedures.base import Parameter, Procedure, ProcedureCall, Rows
 
 
 def _refused(why: str, remedy: str) -> Callable[[ProcedureCall], Rows]:
@@ -41,23 +20,7 @@ def _texts(*names: str) -> tuple[Parameter, ...]:
     return tuple(Parameter(name, required=True) for name in names)
 
 
-_TO_VERSION: Final = (TABLE, Parameter("to_version", required=True), PATH)
-
 REFUSED_PROCEDURES: Final = (
-    Procedure(
-        "upgrade_table",
-        "result boolean",
-        _version,
-        _TO_VERSION,
-        "Says whether the table is of a version; an upgrade is refused.",
-    ),
-    Procedure(
-        "downgrade_table",
-        "result boolean",
-        _version,
-        _TO_VERSION,
-        "Says whether the table is of a version; a downgrade is refused.",
-    ),
     Procedure(
         "repair_deduplicate",
         "result string",
