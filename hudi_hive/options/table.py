@@ -91,6 +91,13 @@ VERSION: Final = Option[int | None](
     honoured_by=(WRITE,),
     aliases=(HOODIE_TABLE_VERSION,),
 )
+AUTO_UPGRADE: Final = Option(
+    "hoodie.write.auto.upgrade",
+    boolean,
+    False,
+    "A write first upgrades the table to `hoodie.write.table.version`, where that is above its own.",
+    honoured_by=(WRITE,),
+)
 RECORD_KEY_FIELDS: Final = Option[tuple[str, ...]](
     "hoodie.datasource.write.recordkey.field",
     items,
@@ -280,6 +287,7 @@ TABLE_OPTIONS: Final = (
     DATABASE,
     TYPE,
     VERSION,
+    AUTO_UPGRADE,
     RECORD_KEY_FIELDS,
     PARTITION_FIELDS,
     ORDERING_FIELDS,

@@ -361,13 +361,6 @@ INDEX_OPTIONS: Final = (
 
 # -- metadata table ----------------------------------------------------------------------------------------------------
 
-AUTO_UPGRADE: Final = Option(
-    "hoodie.write.auto.upgrade",
-    boolean,
-    False,
-    "A write first upgrades the table to `hoodie.write.table.version`, where that is above its own.",
-    honoured_by=(WRITE,),
-)
 METADATA_ENABLE: Final = Option(
     "hoodie.metadata.enable",
     boolean,
@@ -487,7 +480,6 @@ METADATA_COMPACT_AFTER: Final = Option(
 )
 
 METADATA_OPTIONS: Final = (
-    AUTO_UPGRADE,
     METADATA_ENABLE,
     COLUMN_STATS,
     COLUMN_STATS_COLUMNS,

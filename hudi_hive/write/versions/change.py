@@ -24,7 +24,7 @@ from hudi_hive.names import (
     HOODIE_TIMELINE_LAYOUT_VERSION,
     HOODIE_TIMELINE_PATH,
 )
-from hudi_hive.options import KEY_GENERATOR_CLASSES, as_texts, write
+from hudi_hive.options import KEY_GENERATOR_CLASSES, as_texts
 from hudi_hive.options import table as table_options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import merge_changes
@@ -139,7 +139,7 @@ def upgrade_for_write(
     """
     texts = as_texts(options)
     wanted = table_options.VERSION.of(texts)
-    if not write.AUTO_UPGRADE.of(texts) or wanted is None or wanted <= client.config.version:
+    if not table_options.AUTO_UPGRADE.of(texts) or wanted is None or wanted <= client.config.version:
         return client
     named = (table_options.VERSION.name, *table_options.VERSION.aliases)
     others = {name: text for name, text in texts.items() if name not in named}
