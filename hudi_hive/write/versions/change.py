@@ -219,9 +219,10 @@ def _step(context: ServiceContext, target: int) -> None:
 
 
 def _finish(context: ServiceContext) -> None:
-    """Delete the former timeline, which a change that died behind its last step has left."""
+    """Delete the former timeline and properties, which a change that died behind its last step has left."""
     with context.lock():
         client = context.client.reload()
+        update_properties(client.storage, {})
         remove_timeline(client.storage, 3 - client.config.layout)
 
 

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import pyarrow as pa
 
 from hudi_hive import HudiTable
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import Face, Option, read, services, sync, table, write
 from hudi_hive.table import TableDefinition
@@ -210,6 +211,17 @@ def new_table(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path / "made")
 
 
+def upgraded(path: Path, options: Mapping[str, str]) -> Any:
+    """The version that a table of version 6 is of behind a write that names 8; None where the write is refused."""
+    make(path, version=6)
+    given = {**LEAN, **options, table.VERSION.name: "8"}
+    try:
+        HudiTable.open(path).upsert(rows(), given)
+    except InvalidOptionError:
+        return None
+    return HudiTable.open(path).version
+
+
 def sync_follows(path: Path, options: Mapping[str, str]) -> Any:
     """Whether a write is followed by a sync."""
     return WriteConfig.of({table.NAME.name: "t", **options}).sync_enabled
@@ -310,6 +322,7 @@ ROW_CASES = (
     _case(write.SCHEMA_ON_READ, "false", evolved),
     _case(write.ALTER_CHECK_DATA, "true", retyped),
     Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {**LEAN, "note.a": "b"}),
+    Case(table.AUTO_UPGRADE, Face.WRITE, upgraded, "true"),
     Case(sync.ENABLE, Face.WRITE, sync_follows, "true"),
     Case(sync.META_SYNC_ENABLE, Face.WRITE, sync_follows, "true"),
 )
