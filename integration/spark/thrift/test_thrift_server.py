@@ -362,6 +362,13 @@ def test_statements_that_write(server, metastore, tmp_path):
         cursor.execute("CREATE TABLE c USING hudi AS SELECT id, v FROM t WHERE id > 1")
         assert count(other, "served.c") == 2
         assert len(ask(other, "CALL show_commits(table => 'served.t')")) == 4
+        validate = (
+            f"CALL sync_validate('t', 'c', '{{}}', 'jdbc:hive2://127.0.0.1:{server.port}', '', 'served', 'served')"
+        )
+        difference = "Count difference now is count(c) - count(t) == -1. Catach up count is 2"
+        assert ask(cursor, validate.format("complete")) == [(difference,)]
+        with pytest.raises(OperationalError, match="complete or latestPartitions"):
+            ask(cursor, validate.format("some"))
         with pytest.raises(OperationalError, match=r"\bid\b"):
             cursor.execute("UPDATE t SET id = 7 WHERE id = 1")
         cursor.execute("TRUNCATE TABLE t")

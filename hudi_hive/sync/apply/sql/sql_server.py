@@ -292,13 +292,31 @@ class SqlServer:
         self._run(statement, about)
         self.statements[" ".join(statement.split(maxsplit=2)[:2])] += 1
 
-    def _run(self, statement: str, about: str) -> None:
+    def number(self, query: str, about: str) -> int:
+        """The number that a query gives, in the first column of its first row.
+
+        Args:
+            query: without a semicolon at its end.
+            about: what it is about, for errors.
+
+        Raises:
+            MetastoreError: as of :meth:`execute`; or the query gives no number.
+        """
+        rows: list[Any] = []
+        self._run(query, about, rows)
+        if not rows or not isinstance(rows[0][0], int):
+            raise MetastoreServerError(f"{about}: the query gave no number", path=str(self.address))
+        return rows[0][0]
+
+    def _run(self, statement: str, about: str, rows: list[Any] | None = None) -> None:
         if self._broken:
             raise MetastoreLostError(f"{about}: the session with the SQL server was lost", path=str(self.address))
         self._wire.begin(self._timeouts.read)
         try:
             with closing(self._session.cursor()) as cursor:
                 cursor.execute(statement)
+                if rows is not None:
+                    rows.extend(cursor.fetchall())
         except exc.Error as error:
             raise MetastoreServerError(f"{about}: {_first_lines(error)}", path=str(self.address)) from error
         except Exception as error:

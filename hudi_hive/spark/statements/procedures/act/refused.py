@@ -36,22 +36,6 @@ REFUSED_PROCEDURES: Final = (
         "Refused.",
     ),
     Procedure(
-        "sync_validate",
-        "result string",
-        _refused(
-            "it counts rows through HiveServer2's JDBC",
-            "compare SELECT count(*) of both tables, and CALL show_commits of both",
-        ),
-        (
-            *_texts("src_table", "dst_table", "mode", "hive_server_url", "hive_pass"),
-            Parameter("src_db", default="rawdata"),
-            Parameter("target_db", default="dwh_hoodie"),
-            Parameter("partition_cnt", "int", default=5),
-            Parameter("hive_user", default=""),
-        ),
-        "Refused.",
-    ),
-    Procedure(
         "hdfs_parquet_import",
         "import_result int",
         _refused("it starts a job of Hudi's", "INSERT INTO t SELECT … FROM parquet.`…` writes the rows"),

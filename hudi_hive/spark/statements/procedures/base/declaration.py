@@ -140,8 +140,17 @@ class ProcedureCall:
             SparkError: there is no such table, or it is none of Hudi's.
         """
         name = self.text("table") if self.procedure.takes("table") else None
-        if name is None:
-            return None
+        return None if name is None else self.entry_of(name)
+
+    def entry_of(self, name: str) -> HudiTableEntry:
+        """The catalog's entry of a table.
+
+        Args:
+            name: of the table, perhaps behind that of its database.
+
+        Raises:
+            SparkError: there is no such table, or it is none of Hudi's.
+        """
         parser = self.hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
         identifier = parser.parseTableIdentifier(name)
         database = identifier.database()
