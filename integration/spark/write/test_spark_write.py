@@ -293,6 +293,50 @@ def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, ki
     assert len(fares()) == len(keys)
 
 
+def test_steps_of_the_python_quick_start(spark, tmp_path):
+    """Inserts, updates, deletes, time travel, incremental and change data, by the calls and options of Hudi's guide."""
+    path, name = str(tmp_path / "rides"), "rides"
+    columns = ["ts", "uuid", "rider", "driver", "fare", "city"]
+    rows = [(n, f"u{n}", f"rider-{n}", f"driver-{n}", 10.0 * n, "ab"[n % 2]) for n in range(1, 6)]
+    inserts = spark.createDataFrame(rows).toDF(*columns)
+    options = {"hoodie.table.name": name, "hoodie.datasource.write.partitionpath.field": "city"}
+    inserts.write.format("hudi").options(**options).mode("overwrite").save(path)
+    spark.read.format("hudi").load(path).createOrReplaceTempView("quick_start")
+    query = "SELECT uuid, fare, ts, rider, driver, city FROM  quick_start WHERE fare > 20.0"
+    assert {row.uuid for row in spark.sql(query).collect()} == {"u3", "u4", "u5"}
+    first = spark.sql("SELECT DISTINCT(_hoodie_commit_time) AS commitTime FROM quick_start").collect()[0][0]
+
+    def changed(riders):
+        found = spark.read.format("hudi").load(path).filter(riders)
+        return found.withColumn("fare", sql.col("fare") * 10)
+
+    changed("rider == 'rider-3'").write.format("hudi").options(**options).mode("append").save(path)
+    deletes = spark.read.format("hudi").load(path).filter("rider == 'rider-4'")
+    delete_options = {**options, "hoodie.datasource.write.operation": "delete"}
+    deletes.write.format("hudi").options(**delete_options).mode("append").save(path)
+    spark.read.format("hudi").load(path).createOrReplaceTempView("quick_start")
+    query = "SELECT DISTINCT(_hoodie_commit_time) AS commitTime FROM  quick_start ORDER BY commitTime"
+    commits = [row[0] for row in spark.sql(query).limit(50).collect()]
+    begin = commits[len(commits) - 2]
+
+    def read(**more):
+        found = spark.read.format("hudi").options(**more).load(path)
+        return sorted((row.rider, row.fare) for row in found.collect())
+
+    assert read() == [("rider-1", 10.0), ("rider-2", 20.0), ("rider-3", 300.0), ("rider-5", 50.0)]
+    day = f"{first[:4]}-{first[4:6]}-{first[6:8]} {first[8:10]}:{first[10:12]}:{first[12:14]}.{first[14:]}"
+    for moment in (first, day):
+        assert read(**{"as.of.instant": moment}) == [(f"rider-{n}", 10.0 * n) for n in range(1, 6)]
+    incremental = {"hoodie.datasource.query.type": "incremental"}
+    assert ("rider-3", 300.0) in read(**incremental, **{"hoodie.datasource.read.begin.instanttime": begin})
+    options |= {"hoodie.table.cdc.enabled": "true"}
+    inserts.write.format("hudi").options(**options).mode("overwrite").save(path)
+    changed("rider == 'rider-1' or rider == 'rider-2'").write.format("hudi").mode("append").save(path)
+    cdc = {**incremental, "hoodie.datasource.query.incremental.format": "cdc"}
+    changes = spark.read.format("hudi").options(**cdc, **{"hoodie.datasource.read.begin.instanttime": 0}).load(path)
+    assert sorted(row.op for row in changes.collect()) == ["i"] * 5 + ["u"] * 2
+
+
 def check_rows_of_other_places_are_refused(rows, path, options):
     """Upserts of rows whose meta columns are missing, or name a file or partition that is not theirs."""
     for bad in (

@@ -103,7 +103,7 @@ def _sql_server(call: ProcedureCall) -> Iterator[SqlServer]:
             remedy="pip install 'hudi-hive[hive]'",
         ) from error
     address = parse_jdbc_url(str(call.value("hive_server_url")))
-    with SqlServer(address, call.text("hive_user") or "", call.text("hive_pass") or "") as server:
+    with SqlServer(address, call.text("hive_user") or _NOBODY, call.text("hive_pass") or _NOBODY) as server:
         if not server.is_spark:
             for setting in _HIVE_SETTINGS:
                 server.execute(f"SET {setting}", "CALL sync_validate")
@@ -128,6 +128,9 @@ def _new_rows(client: MetaClient, after: str) -> int | None:
     counts = [[pc.sum(each.column(name)).as_py() or 0 for name in ("num_writes", "num_updates")] for each in stats]
     return sum(int(written - updated) for written, updated in counts) if later else None
 
+
+_NOBODY: Final = "anonymous"
+"""User and password where a call names none, as of Hive's JDBC driver."""
 
 _HIVE_SETTINGS: Final = (
     "hive.input.format=org.apache.hadoop.hive.ql.io.HiveInputFormat",
