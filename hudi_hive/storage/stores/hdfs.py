@@ -27,7 +27,13 @@ from urllib.request import ProxyHandler, build_opener
 
 import pyarrow as pa
 
-from hudi_hive.errors import MissingDependencyError, StorageError, StoreAccessDeniedError, StoreUnreachableError
+from hudi_hive.errors import (
+    MissingDependencyError,
+    StorageError,
+    StoreAccessDeniedError,
+    StoreCredentialsError,
+    StoreUnreachableError,
+)
 from hudi_hive.storage.stores.base import (
     LISTING_SCHEMA,
     MISSING,
@@ -47,6 +53,9 @@ _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 15.0
 _NO_SERVICE: Final = "No NameNode hosts found"
 _HOST_ALONE: Final = re.compile(r"hdfs://[^/:]+")
+_LOGIN: Final = "hadoop.security.authentication"
+_HUNG_UP: Final = "RPC listener disconnected"
+_NO_LOGIN: Final = "GSSAPIError"
 _PORT: Final = 8020
 """Hadoop's port of a name node that is named without one."""
 
@@ -111,10 +120,19 @@ class HdfsStore:
                 f"access denied: {_first_line(error)}", path=f"{self._url}{path}", remedy="give this user the right"
             ) from None
         except OSError as error:
+            remedy = "check the name node"
+            if _HUNG_UP in str(error):
+                remedy += f"; one that wants a login hangs up without it: {_LOGIN}=kerberos, in core-site.xml or here"
             raise StoreUnreachableError(
-                f"no answer from HDFS: {_first_line(error)}", path=f"{self._url}{path}", remedy="check the name node"
+                f"no answer from HDFS: {_first_line(error)}", path=f"{self._url}{path}", remedy=remedy
             ) from None
         except (RuntimeError, ValueError) as error:
+            if _NO_LOGIN in str(error):
+                raise StoreCredentialsError(
+                    f"no login at HDFS: {_first_line(error)}",
+                    path=f"{self._url}{path}",
+                    remedy="get a ticket with kinit, or name a keytab in KRB5_CLIENT_KTNAME",
+                ) from None
             raise StorageError(f"HDFS refused: {_first_line(error)}", path=f"{self._url}{path}") from None
 
     def list_folder(self, path: str, *, recursive: bool, without: str = "") -> pa.Table:

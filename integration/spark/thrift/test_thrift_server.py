@@ -371,6 +371,9 @@ def test_statements_that_write(server, metastore, tmp_path):
             ask(cursor, validate.format("some"))
         with pytest.raises(OperationalError, match=r"\bid\b"):
             cursor.execute("UPDATE t SET id = 7 WHERE id = 1")
+        cursor.execute("ALTER TABLE t ADD COLUMNS (w BIGINT COMMENT 'more')")
+        cursor.execute("INSERT INTO t (id, v, w, p) VALUES (5, 'e', 50, 'z')")
+        assert ask(other, "SELECT id, w FROM served.t WHERE id > 3 ORDER BY id") == [(4, None), (5, 50)]
         cursor.execute("TRUNCATE TABLE t")
         assert count(other, "served.t") == 0
         assert sorted(metastore.tables("served")) == ["c", "t", "t_ro", "t_rt"]

@@ -7,17 +7,40 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /**
  * Starts HDFS on free ports, says where the name node is, and runs until its input ends. Each line of the input is the
  * path of a file, whose blocks it tells as Hadoop's own client sees them. Arguments: a folder, the names of data nodes.
  */
 public class HdfsMain {
+  /** Logins by Kerberos, to the data nodes too, which want SASL there. */
+  private static void secure(Configuration configuration, String principal, String keytab, String protection)
+      throws Exception {
+    configuration.set("hadoop.security.authentication", "kerberos");
+    configuration.set("hadoop.rpc.protection", protection);
+    for (String node : new String[] {"namenode", "datanode"}) {
+      configuration.set("dfs." + node + ".kerberos.principal", principal);
+      configuration.set("dfs." + node + ".keytab.file", keytab);
+    }
+    configuration.set("dfs.web.authentication.kerberos.principal", principal);
+    configuration.set("dfs.web.authentication.kerberos.keytab", keytab);
+    configuration.set("dfs.block.access.token.enable", "true");
+    configuration.set("dfs.data.transfer.protection", protection);
+    configuration.set("ignore.secure.ports.for.testing", "true");
+    UserGroupInformation.setConfiguration(configuration);
+    UserGroupInformation.loginUserFromKeytab(principal, keytab);
+  }
+
   public static void main(String[] arguments) throws Exception {
     Configuration configuration = new Configuration();
     configuration.set("hdfs.minidfs.basedir", arguments[0]);
     configuration.set("dfs.permissions.enabled", "false");
     configuration.set("dfs.namenode.fs-limits.min-block-size", "1024");
+    String principal = System.getProperty("hdfs.principal");
+    if (principal != null) {
+      secure(configuration, principal, System.getProperty("hdfs.keytab"), System.getProperty("hdfs.protection"));
+    }
     MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(configuration).format(true).numDataNodes(1);
     if (arguments.length > 1) {
       String[] hosts = (String[]) Arrays.copyOfRange(arguments, 1, arguments.length);

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from hudi_hive.metastore import find_java
 from integration.support.metastores import _jars, fetch
+from integration.support.stores.kerberos import REALM, KerberosRealm
 
 HADOOP: Final = _jars(
     "org.apache.hadoop hadoop-client-api 3.4.2 607c0299f4df33013bd0a0f37c8cf255c635bbaddd247b8fec68c210cc17d19f",
@@ -35,6 +36,7 @@ _COMPILER: Final = _jars(
     "org.codehaus.janino janino 3.0.11 9237b71d2329180e59210e9aaa100ee313454ef0ae588608c75cb19319591be1",
     "org.codehaus.janino commons-compiler 3.0.11 0f1a4f5f265c701a31933244ae7045fcef18b4fa5950417e25ee70be50dddacf",
 )
+_SERVICE: Final = "hdfs/localhost"
 _MAIN: Final = Path(__file__).with_name("HdfsMain.java")
 _JAVA: Final = (
     *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
@@ -47,10 +49,23 @@ class HdfsServer:
 
     Args:
         hosts: names of data nodes, each in a rack of its own, with blocks of 1 MiB in one copy; one node without them.
+        realm: where clients log in by Kerberos; it runs already. The address is that of ``localhost`` then.
+        protection: of what goes over the wire with a realm: ``authentication``, ``integrity`` or ``privacy``.
     """
 
-    def __init__(self, hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self, hosts: Sequence[str] = (), realm: KerberosRealm | None = None, protection: str = "privacy"
+    ) -> None:
         self._hosts = hosts
+        self._login: tuple[str, ...] = ()
+        self._host = "127.0.0.1"
+        if realm is not None:
+            keytab = realm.keytab(_SERVICE)
+            if not keytab.exists():
+                realm.add(_SERVICE)
+            self._host = "localhost"
+            own = {"hdfs.principal": f"{_SERVICE}@{REALM}", "hdfs.keytab": keytab, "hdfs.protection": protection}
+            self._login = (*realm.java_options, *(f"-D{name}={value}" for name, value in own.items()))
         self._temporary = tempfile.TemporaryDirectory(prefix="hdfs_", ignore_cleanup_errors=True)
         self._folder = Path(self._temporary.name)
         self._process: subprocess.Popen[str] | None = None
@@ -62,7 +77,13 @@ class HdfsServer:
 
     def __enter__(self) -> Self:
         jars = [str(fetch(artifact)) for artifact in (*HADOOP, *_COMPILER)]
-        command = [str(find_java().executable), *_JAVA, "-cp", os.pathsep.join([*jars, str(self._folder)])]
+        command = [
+            str(find_java().executable),
+            *_JAVA,
+            *self._login,
+            "-cp",
+            os.pathsep.join([*jars, str(self._folder)]),
+        ]
         command += [
             "org.codehaus.janino.SimpleCompiler",
             str(_MAIN),
@@ -78,7 +99,7 @@ class HdfsServer:
         for line in self._process.stdout:
             if line.startswith("ready "):
                 _, port, web = line.split()
-                self.uri, self.web = f"hdfs://127.0.0.1:{port}", web.partition("://")[2]
+                self.uri, self.web = f"hdfs://{self._host}:{port}", web.partition("://")[2]
                 return self
         self.__exit__(None, None, None)
         raise RuntimeError("HDFS did not start")
