@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.metrics.operations import AMOUNTS, COUNTED, LABELS, OPERATION_METRICS
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -44,8 +45,23 @@ def register(values: Values, registry: CollectorRegistry | None = None) -> None:
     (registry if registry is not None else REGISTRY).register(_Collector(values))
 
 
+def register_operations(registry: CollectorRegistry | None = None) -> None:
+    """Register a collector of this process' counts of operations with a registry (default: the client library's own).
+
+    The metrics are ``hudi_operations_total``, ``hudi_operation_seconds_total`` and ``hudi_operation_<amount>_total`` of
+    ``AMOUNTS``, with the labels ``kind``, ``action`` and ``outcome``.
+
+    Raises:
+        MissingDependencyError: prometheus-client is not installed.
+    """
+    require_prometheus()
+    from prometheus_client import REGISTRY
+
+    (registry if registry is not None else REGISTRY).register(_OperationCollector())
+
+
 def serve_prometheus(port: int, values: Values) -> None:
-    """Serve values for scrapes on a port of this process until it ends. Idempotent.
+    """Serve values, and the counts of operations, for scrapes on a port of this process until it ends. Idempotent.
 
     Raises:
         MissingDependencyError: prometheus-client is not installed.
@@ -59,6 +75,7 @@ def serve_prometheus(port: int, values: Values) -> None:
             return
         registry = CollectorRegistry()
         register(values, registry)
+        register_operations(registry)
         try:
             start_http_server(port, registry=registry)
         except OSError as error:
@@ -98,3 +115,18 @@ class _Collector:
         yield counts
         yield seconds
         yield sizes
+
+
+class _OperationCollector:
+    """A Prometheus collector that reads the counts of operations at each scrape."""
+
+    def collect(self) -> Iterator[Metric]:
+        """A counter for each thing that is counted."""
+        from prometheus_client.core import CounterMetricFamily
+
+        names = dict(zip(("operations", "seconds"), COUNTED.items(), strict=True))
+        names |= {name: (f"hudi_operation_{name}", text) for name, text in AMOUNTS.items()}
+        families = {name: CounterMetricFamily(*about, labels=LABELS) for name, about in names.items()}
+        for (kind, action, outcome, name), value in OPERATION_METRICS.snapshot().items():
+            families[name].add_metric([kind, action, outcome], value)
+        yield from families.values()

@@ -320,7 +320,7 @@ METRICS_ON: Final = Option(
     "hoodie.metrics.on",
     boolean,
     False,
-    "Writes and table services report the metrics of metadata tables when they are done.",
+    "Writes and services report metrics when they are done: those of metadata tables; to Prometheus all operations.",
     honoured_by=(WRITE,),
 )
 REPORTER_TYPE: Final = Option[str | None](
@@ -334,7 +334,7 @@ METADATA_METRICS: Final = Option(
     "hoodie.metadata.metrics.enable",
     boolean,
     True,
-    "Report the metadata table's metrics where metrics are on; there are no others.",
+    "Report metrics where they are on; false reports none.",
     honoured_by=(WRITE,),
 )
 PROMETHEUS_PORT: Final = Option(

@@ -13,6 +13,7 @@ from hudi_hive.errors import InvalidOptionError, MissingDependencyError, Unsuppo
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import row_schema
+from hudi_hive.metrics import observed
 from hudi_hive.notebook_html import rows_html
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core import Filter
@@ -129,7 +130,17 @@ class Scan:
             CorruptFileError: a file cannot be decoded.
             SchemaError: a file's column cannot become the table's type.
         """
-        return read_plan(self._client.storage, self._plan, self.schema.names)
+        return self._observed_batches(self._plan, self.schema.names)
+
+    def _observed_batches(self, plan: ScanPlan, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read a plan, as one operation from the first batch to the last that is asked for."""
+        client = self._client
+        kind = self.query.query_type.value
+        with observed("read", kind, client.base_path, client.config.name, nested=False) as operation:
+            operation.count(files=plan.file_count, bytes=plan.total_bytes, rows=0)
+            for batch in read_plan(client.storage, plan, names):
+                operation.count(rows=batch.num_rows)
+                yield batch
 
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as an Arrow record batch reader, for engines that take one."""

@@ -165,6 +165,12 @@ class ScanPlan:
         )
 
     @property
+    def file_count(self) -> int:
+        """Number of planned base and log files."""
+        logs = pc.sum(pc.list_value_length(self.slices.column("log_files"))).as_py() or 0
+        return len(self.slices) - self.slices.column("base_file").null_count + int(logs)
+
+    @property
     def total_bytes(self) -> int:
         """Bytes of all planned base and log files."""
         logs = pc.sum(pc.list_flatten(self.slices.column("log_sizes"))).as_py() or 0

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
+from hudi_hive.metrics import observed
 from hudi_hive.sync.apply import SyncExecutor, keep_indexes, open_writer
 from hudi_hive.sync.catalog import Catalog, open_catalog, require_catalog
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
@@ -79,7 +80,8 @@ class HiveSyncTool:
         Raises:
             As ``plan``, and SchemaSyncError when the metastore refuses the new columns.
         """
-        with self._metastore() as metastore:
+        action = "dry_run" if dry_run else self.config.mode
+        with observed("sync", action, self.config.base_path) as operation, self._metastore() as metastore:
             log, start = StepLog(lambda: metastore.call_counter.total()), time.perf_counter()
             before = metastore.calls
             ledger: PartitionLedger = {}
@@ -89,6 +91,7 @@ class HiveSyncTool:
 
             plans, attempts = retry_on_conflict(once)
             calls, seconds = dict(metastore.calls - before), time.perf_counter() - start
+            operation.count(calls=sum(calls.values()))
             return SyncReport(SyncPlan(plans), dry_run, calls, log.steps(), seconds, attempts)
 
     def _sync(

@@ -5,11 +5,13 @@ In come a table and Hudi's write options, out comes what each service did; every
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metrics import observed
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
@@ -37,6 +39,26 @@ from hudi_hive.write.services.clustering import (
 )
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
 from hudi_hive.write.services.metadata_services import MetadataServices
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _observed_service(
+    run: Callable[Concatenate[TableServices, Parameters], Result],
+) -> Callable[Concatenate[TableServices, Parameters], Result]:
+    """Let a service count as an operation, under its method's name."""
+
+    @wraps(run)
+    def service(self: TableServices, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        client = self.context.client
+        with observed("service", run.__name__, client.base_path, client.config.name) as operation:
+            result = run(self, *args, **kwargs)
+            if isinstance(result, list) and result and isinstance(result[-1], Instant):
+                operation.instant = result[-1].requested
+        return result
+
+    return service
 
 
 class TableServices:
@@ -88,6 +110,7 @@ class TableServices:
         """The services of the metadata table."""
         return MetadataServices(self._context)
 
+    @_observed_service
     def compact(self, *, schedule: bool = False, execute: bool = False) -> list[Instant]:
         """Merge log files into new base files: run the planned compactions, then plan and run one.
 
@@ -111,6 +134,7 @@ class TableServices:
             return [execute_compaction(self._context, instant) for instant in pending]
         return compact(self._context, recent=self._read_recently())
 
+    @_observed_service
     def cluster(
         self, *, sort_columns: Sequence[str] = (), schedule: bool = False, execute: bool = False
     ) -> list[Instant]:
@@ -141,6 +165,7 @@ class TableServices:
             return [execute_clustering(context, instant) for instant in pending]
         return cluster(context, recent=self._read_recently())
 
+    @_observed_service
     def clean(self) -> CleanMetadata | None:
         """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None without any.
 
@@ -149,6 +174,7 @@ class TableServices:
         """
         return clean(self._context, recent=self._read_recently())
 
+    @_observed_service
     def archive(self) -> ArchiveReport:
         """Move instants beyond ``hoodie.keep.max.commits`` to the archive, down to ``hoodie.keep.min.commits``.
 
@@ -157,6 +183,7 @@ class TableServices:
         """
         return archive_instants(self._context)
 
+    @_observed_service
     def rollback(self, instant: str | None = None) -> list[RollbackMetadata]:
         """Undo a write, or what dead writers left.
 
@@ -186,6 +213,7 @@ class TableServices:
         """
         return rollback(self._context, instant, drop_plan=drop_plan, dead=True, pending=True)
 
+    @_observed_service
     def create_savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> SavepointMetadata:
         """Keep the files of a completed write from being cleaned, so that the table can be restored to it.
 
@@ -216,6 +244,7 @@ class TableServices:
         """The table's savepoints as of now, oldest first; needs no lock."""
         return savepoints(self._context.reload().client)
 
+    @_observed_service
     def restore(self, savepoint: str) -> RestoreMetadata:
         """Bring the table back to a savepoint; what was written after it is deleted for good.
 

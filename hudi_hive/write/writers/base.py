@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.metadata import MetadataListing
+from hudi_hive.metrics import ObservedOperation, observed
 from hudi_hive.options import write as options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties import refuse_to_write
@@ -216,11 +217,17 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
             WriteConflictError: another writer changed the same file groups and completed first.
             WriteError: the write could not be done; the table is as it was.
         """
+        with self._observed_write() as operation:
+            report = self._write(rows)
+            _count_report(operation, report)
+        return report
+
+    def _write(self, rows: RowsT) -> WriteReport:
         self._begin(rows)
         self.config = config_for(self.config, self._column_names(rows))
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
-            return self.delete_partitions(self._partitions_to_delete())
+            return self._delete_partitions(self._partitions_to_delete())
         with self._engine_errors():
             if operation is Operation.DELETE:
                 report = self._delete(rows)
@@ -240,6 +247,16 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         Raises:
             InvalidOptionError: no partition is named, or ``hoodie.datasource.write.partitions.to.delete`` names others.
         """
+        with self._observed_write() as operation:
+            report = self._delete_partitions(partitions)
+            _count_report(operation, report)
+        return report
+
+    def _observed_write(self) -> AbstractContextManager[ObservedOperation]:
+        client = self.client
+        return observed("write", self.config.operation.value, client.base_path, client.config.name)
+
+    def _delete_partitions(self, partitions: Sequence[str]) -> WriteReport:
         configured = self.config.rows.partitions_to_delete
         if not partitions or (configured and set(configured) != set(partitions)):
             option = options.PARTITIONS_TO_DELETE
@@ -351,6 +368,13 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
             path=self.client.base_path,
             remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
         )
+
+
+def _count_report(operation: ObservedOperation, report: WriteReport) -> None:
+    operation.action = report.operation.value
+    operation.instant = report.instant.requested
+    rows = report.inserted + report.updated + report.deleted
+    operation.count(rows=rows, files=report.files, bytes=report.bytes_written)
 
 
 def _matching(existing: Sequence[str], patterns: Sequence[str]) -> list[str]:
