@@ -6,7 +6,7 @@ Source: docs/format.md#changes-of-the-table-version.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
@@ -25,12 +25,13 @@ from hudi_hive.names import (
     HOODIE_TIMELINE_PATH,
 )
 from hudi_hive.options import KEY_GENERATOR_CLASSES, as_texts
+from hudi_hive.options import services as clean
 from hudi_hive.options import table as table_options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import merge_changes
 from hudi_hive.table.properties import LAYOUT_OF_VERSION, TableConfig, update_properties
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants import CLEAN, CLUSTERING, REPLACE_COMMIT
+from hudi_hive.timeline.instants import CLEAN, CLUSTERING, REPLACE_COMMIT, SAVEPOINT
 from hudi_hive.write.coordination import LocalExecutor, MetastoreLockFactory, TaskExecutor, table_lock
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
@@ -41,6 +42,9 @@ VERSIONS: Final = (5, 6, 8, 9)
 """The versions between which a table is changed, each a step from the next; 7 is no more than a name on the way."""
 
 _MAY_BE_PENDING: Final = frozenset({CLEAN, CLUSTERING, REPLACE_COMMIT})
+_LAYOUTS: Final = {6, 8}
+"""Versions between which the layout of the timeline changes."""
+
 _CUSTOM: Final = ("CUSTOM", "CUSTOM_AVRO")
 _COMPLEX: Final = ("COMPLEX", "COMPLEX_AVRO")
 
@@ -170,6 +174,12 @@ def _check(client: MetaClient, target: int) -> None:
             path=client.base_path,
             remedy="copy the rows into a new table",
         )
+    if config.is_merge_on_read and {config.version, target} == _LAYOUTS and client.timeline.completed({SAVEPOINT}):
+        raise UnsupportedTableError(
+            "a savepoint of a merge-on-read table could not be restored in the other layout of the timeline",
+            path=client.base_path,
+            remedy="delete the savepoints first",
+        )
     if config.key_generator == "USER_PROVIDED" and {config.version, target} == {6, 8}:
         raise UnsupportedTableError(
             "a key generator that is not Hudi's has no type in version 8",
@@ -189,7 +199,14 @@ def _prepare(context: ServiceContext, target: int) -> list[Instant]:
         return []  # version 6 reads and rolls back what version 5 wrote
     services = TableServices(context.reload())
     services.rollback()
-    return services.compact() if client.config.is_merge_on_read else []
+    if not client.config.is_merge_on_read:
+        return []
+    compacted = services.compact()
+    if {client.config.version, target} == _LAYOUTS:
+        # Log files of older slices belong to other slices by the rules of the other version: no query may read them.
+        options = {**context.options, clean.CLEAN_POLICY.name: "KEEP_LATEST_COMMITS", clean.CLEAN_COMMITS.name: "1"}
+        TableServices(replace(context.reload(), options=options)).clean()
+    return compacted
 
 
 def _step(context: ServiceContext, target: int) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.formats import parse_properties
 from hudi_hive.table import TableConfig
 from hudi_hive.table.merge import merge_changes
@@ -108,6 +108,16 @@ def test_ranges_reach_into_the_archive_as_before(tmp_path: Path) -> None:
     assert rows(path, begin="000") == due
     change(path, 6)
     assert rows(path, begin="000") == due
+
+
+def test_the_past_of_merge_on_read_tables_is_refused_in_the_other_layout(tmp_path: Path) -> None:
+    for name, to in (("v8_mor_event_time", 6), ("v6_mor_event_time", 8)):
+        path = unzip_fixture(name, tmp_path)
+        times = [instant.requested for instant in HudiTable.open(path).timeline.write_instants()]
+        change(path, to)
+        for time in times:
+            with pytest.raises(HudiHiveError):
+                rows(path, as_of=time)
 
 
 def test_properties_go_and_come_back(tmp_path: Path) -> None:
