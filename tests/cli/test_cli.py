@@ -323,7 +323,7 @@ def test_errors_are_one_line_and_exit_1(run, tmp_path, case, monkeypatch):
 @pytest.mark.parametrize(
     ("damage", "word"),
     [
-        (lambda p: (p / ".hoodie/hoodie.properties").write_text("hoodie.table.version=5\n"), "version 5"),
+        (lambda p: (p / ".hoodie/hoodie.properties").write_text("hoodie.table.version=7\n"), "version 7"),
         (lambda p: (p / ".hoodie/hoodie.properties").write_text(""), "hoodie.table"),
         (lambda p: (p / ".hoodie/hoodie.properties").unlink(), "hoodie.properties"),
         (lambda p: next((p / ".hoodie/timeline").glob("*_*.commit")).write_bytes(b"Obj\x01junk"), "instant"),
