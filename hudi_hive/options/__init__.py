@@ -18,7 +18,16 @@ from hudi_hive.options.kinds import (
     key_generator_name,
 )
 from hudi_hive.options.parsers import as_text, as_texts, parse_boolean, parse_java_boolean
-from hudi_hive.options.registry import ALL_OPTIONS, GROUPS, OptionSet, field_values, fill, options_of, outcomes
+from hudi_hive.options.registry import (
+    ALL_OPTIONS,
+    GROUPS,
+    OptionSet,
+    field_values,
+    fill,
+    options_of,
+    outcomes,
+    remedy_of_habit,
+)
 
 __all__ = [
     "ALL_OPTIONS",
@@ -49,6 +58,7 @@ __all__ = [
     "parse_boolean",
     "parse_java_boolean",
     "read",
+    "remedy_of_habit",
     "services",
     "storage",
     "sync",

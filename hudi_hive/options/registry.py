@@ -115,8 +115,10 @@ class OptionSet:
 
     def unknown(self, name: str) -> InvalidOptionError:
         """The error about a name that is no option of these faces: the nearest one, or whose option it is."""
-        nearest = self._nearest(name)
-        if nearest is not None:
+        habit, nearest = remedy_of_habit(name), self._nearest(name)
+        if habit is not None:
+            remedy = habit
+        elif nearest is not None:
             remedy = f"did you mean {nearest}?"
         else:
             faces = [face.value for option in ALL_OPTIONS if option.answers_to(name) for face in option.faces]
@@ -138,6 +140,22 @@ class OptionSet:
             names += [option.of_table(table) for option, _ in self._patterns if option.is_of_tables]
         close = difflib.get_close_matches(mistyped, names, n=1, cutoff=_CUTOFF)
         return close[0] if close else None
+
+
+_HABITS: Final = {
+    "mergeschema": "leave it out: the schema is the table's own, which writes and ALTER TABLE change",
+    "basepath": "leave it out, and load the base path",
+    "recursivefilelookup": "leave it out: the files of a table are those that its timeline names",
+    "hoodie.datasource.view.type": (
+        "it is hoodie.datasource.query.type now: snapshot (which was realtime), read_optimized or incremental"
+    ),
+}
+"""Options that other tables or older releases have, in small letters -> what to do instead."""
+
+
+def remedy_of_habit(name: str) -> str | None:
+    """What to do instead of giving an option that Spark's own file formats or older releases of Hudi have; or None."""
+    return _HABITS.get(name.lower())
 
 
 def options_of(group: type[Any]) -> Iterator[tuple[str, Option[Any]]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.
     from hudi_hive.spark.connect import ConnectServer
     from hudi_hive.spark.mutate import MutationReport, mutate, read_acid
     from hudi_hive.spark.scan import PlannedScan
-    from hudi_hive.spark.session import enable, explain, last_scan, load, planned_scans, session_builder, table
+    from hudi_hive.spark.session import disable, enable, explain, last_scan, load, planned_scans, session_builder, table
     from hudi_hive.spark.thrift import ThriftServer
     from hudi_hive.spark.write import archive, clean, cluster, compact, init_metadata, restore, rollback, write
 else:
@@ -39,6 +39,7 @@ __all__ = [
     "clean",
     "cluster",
     "compact",
+    "disable",
     "enable",
     "explain",
     "init_metadata",

@@ -6,6 +6,7 @@ import click
 
 from hudi_hive.cli.spark.connect_server import connect_server
 from hudi_hive.cli.spark.jar import jar
+from hudi_hive.cli.spark.package import package
 
 
 @click.group()
@@ -15,3 +16,4 @@ def spark() -> None:
 
 spark.add_command(connect_server)
 spark.add_command(jar)
+spark.add_command(package)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
 from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error, serialize_error
+from hudi_hive.read.remote.receiving import PACKAGE_MARK, receive_step
 from hudi_hive.read.remote.shipped_step import MaskedSecrets, ShippedStep, mask_secrets
 
 __all__ = [
+    "PACKAGE_MARK",
     "MaskedSecrets",
     "MetadataRows",
     "PlanRows",
@@ -14,5 +16,6 @@ __all__ = [
     "SliceRows",
     "deserialize_error",
     "mask_secrets",
+    "receive_step",
     "serialize_error",
 ]

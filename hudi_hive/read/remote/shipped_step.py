@@ -10,7 +10,9 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from hudi_hive._version import __version__
 from hudi_hive.metrics import METADATA_METRICS, Totals
+from hudi_hive.read.remote.receiving import receive_step
 from hudi_hive.secret_references import add_secrets
 
 
@@ -83,8 +85,10 @@ class ShippedStep:
         if counted:
             self._tally.add(counted)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_function": None}
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Nothing of a class that an executor may not have.
+        secrets = None if self._secrets is None else tuple(self._secrets)
+        return receive_step, (__version__, self._pickled, secrets, self.__name__, pickle.dumps(self._tally))
 
 
 def mask_secrets(secrets: Mapping[str, Any], share: Callable[[bytes], SharedVariable]) -> MaskedSecrets:

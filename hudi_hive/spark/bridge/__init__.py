@@ -9,6 +9,7 @@ from hudi_hive.spark.bridge.arrow_types import (
     repartition_by_number,
     to_arrow_schema,
 )
+from hudi_hive.spark.bridge.job_labels import statement_jobs, step_jobs
 from hudi_hive.spark.bridge.jvm import (
     Function1,
     Function2,
@@ -21,7 +22,7 @@ from hudi_hive.spark.bridge.jvm import (
     relations,
 )
 from hudi_hive.spark.bridge.metastores import metastore_settings
-from hudi_hive.spark.bridge.py4j_errors import to_java, watch
+from hudi_hive.spark.bridge.py4j_errors import hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.sessions import python_session, session_settings
@@ -53,6 +54,7 @@ __all__ = [
     "freeze_imports",
     "from_arrow_schema",
     "hide_secrets",
+    "hint_at_enable",
     "in_microseconds",
     "java_schema",
     "java_source",
@@ -71,6 +73,8 @@ __all__ = [
     "session_settings",
     "set_session_options",
     "ship",
+    "statement_jobs",
+    "step_jobs",
     "store_options",
     "strictly",
     "to_arrow_schema",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from importlib.resources import files as resources
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -73,6 +73,14 @@ class Jvm:
             rules = list(scala_items(methods.extraOptimizations()))
             if all(str(rule.toString()) != label for rule in rules):
                 getattr(methods, "extraOptimizations_$eq")(self.seq([*rules, make()]))
+
+    def remove_optimizations(self, session: JavaValue, labels: Collection[str]) -> None:
+        """Take optimiser rules with these labels from a session."""
+        methods = session.experimental()
+        with self._changing:
+            rules = list(scala_items(methods.extraOptimizations()))
+            kept = [rule for rule in rules if str(rule.toString()) not in labels]
+            getattr(methods, "extraOptimizations_$eq")(self.seq(kept))
 
     # -- classes ---------------------------------------------------------------------------------------------------
 

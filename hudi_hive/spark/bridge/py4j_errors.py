@@ -44,6 +44,8 @@ _lock = threading.Lock()
 _pending_errors: OrderedDict[str, HudiHiveError] = OrderedDict()
 _base_paths: set[str] = set()
 
+_NO_SOURCE = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^:]*: (org\.apache\.)?hudi\b", re.IGNORECASE)
+_HINT = "Call hudi_hive.spark.enable(spark) first: it makes the data source hudi."
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
 
@@ -149,6 +151,24 @@ def bridge_errors(make_exception: Callable[[str], JavaValue]) -> None:
         captured.convert_exception = convert  # type: ignore[assignment]
         for name in ("py4j.clientserver", "py4j.java_gateway"):
             logging.getLogger(name).addFilter(_CallbackErrorFilter())
+
+
+def hint_at_enable() -> None:
+    """Have PySpark's error that there is no data source ``hudi`` say how to get it. Idempotent."""
+    original = captured.convert_exception
+    if getattr(original, "_hints", False):
+        return
+
+    @functools.wraps(original)
+    def convert(java_exception: JavaValue) -> BaseException:
+        error = original(java_exception)
+        said = getattr(error, "_desc", None)
+        if isinstance(said, str) and _NO_SOURCE.search(said):
+            setattr(error, "_desc", f"{said}\n{_HINT}")  # noqa: B010 - what PySpark shows of it
+        return error
+
+    convert._hints = True  # type: ignore[attr-defined]
+    captured.convert_exception = convert  # type: ignore[assignment]
 
 
 def _unwrapped(java_exception: JavaValue) -> JavaValue:

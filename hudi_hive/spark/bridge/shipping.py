@@ -7,22 +7,26 @@ py4j and in no closure that Spark keeps; and the file that a broadcast variable 
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from pyspark import Accumulator, AccumulatorParam, SparkContext
+from pyspark import Accumulator, AccumulatorParam, SparkContext, cloudpickle
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics, Totals
-from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets
+from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets, receive_step
 from hudi_hive.secret_references import collected_secrets
 
 _MOST: Final = 64
 """Sets of secrets of a context whose variable is used again."""
+
+# Its functions go with each step as they are, so that they run where the package is not installed.
+cloudpickle.register_pickle_by_value(sys.modules[receive_step.__module__])  # type: ignore[no-untyped-call]
 
 _guard: Final = threading.Lock()
 _variables: Final[dict[SparkContext, OrderedDict[frozenset[str], MaskedSecrets]]] = {}

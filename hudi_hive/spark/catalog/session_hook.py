@@ -82,6 +82,16 @@ class SessionHook:
                 self._cache = cache
             self._cache_installed = True
 
+    def remove_cache(self) -> None:
+        """Give the session catalog its own cache back."""
+        with _installing:
+            field = self.environment.jvm.field(self.session.sessionState().catalog(), "tableRelationCache")
+            current = field.get()
+            if str(current.toString()) == CACHE_LABEL:
+                handler = self.environment.jvm.view.java.lang.reflect.Proxy.getInvocationHandler(current)
+                field.set(self.environment.jvm.field(handler, "delegate").get())
+            self._cache_installed = False
+
     def _new_cache(self, delegate: JavaValue) -> JavaValue:
         """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
         return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan), Function1(self._refuse))

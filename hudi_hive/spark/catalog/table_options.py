@@ -13,7 +13,7 @@ from hudi_hive.options import read as read_options
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
-from hudi_hive.spark.scan import HudiFileIndex
+from hudi_hive.spark.scan import HudiFileIndex, refuse_globs
 from hudi_hive.spark.versions import SPARK
 
 SOURCE = "hudi"
@@ -43,6 +43,7 @@ def path_question(
             "one path of a Hudi table is needed",
             remedy="give it: spark.read.format(\"hudi\").load(path), or USING hudi OPTIONS (path '…')",
         )
+    refuse_globs(path)
     folder = jvm.view.org.apache.hadoop.fs.Path(path)
     if folder.toUri().getScheme() is None:
         folder = folder.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(folder)

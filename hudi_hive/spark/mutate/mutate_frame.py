@@ -33,7 +33,14 @@ from hudi_hive.mutation.acid_write import (
     refuse_unregistered,
 )
 from hudi_hive.mutation.core import TransactionState
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, repartition_by_number
+from hudi_hive.spark.bridge import (
+    from_arrow_schema,
+    map_in_arrow,
+    quoted,
+    repartition_by_number,
+    statement_jobs,
+    step_jobs,
+)
 from hudi_hive.spark.mutate.acid_read import metastore_of, rows_of, table_name
 from hudi_hive.spark.mutate.settings import Distribution, MutationFields, MutationSettings
 from hudi_hive.spark.mutate.tasks import (
@@ -175,7 +182,7 @@ def _run_in_transaction(
 ) -> MutationReport:
     """Run a mutation in the caller's transaction, or in one of its own that is committed."""
     if settings.transaction is not None:
-        with _only_one(settings.transaction, name):
+        with statement_jobs(frame.sparkSession.sparkContext, f"mutate {name}"), _only_one(settings.transaction, name):
             return run(settings.transaction)
     client = MutatorClient(
         metastore_of(frame.sparkSession, settings.metastore),
@@ -183,7 +190,8 @@ def _run_in_transaction(
         create_partitions=settings.create_partitions,
         storage_options=settings.storage_options,
     )
-    with client, _begun(client, settings.read_under) as own:
+    jobs = statement_jobs(frame.sparkSession.sparkContext, f"mutate {name}")
+    with jobs, client, _begun(client, settings.read_under) as own:
         report = run(own)
     return report
 
@@ -298,7 +306,8 @@ def _written(placed: DataFrame, table: AcidTable, distribution: Distribution) ->
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
     step = WriteGroups(table.encode(), distribution.storage_options)
-    with all_tasks_ended(placed.sparkSession.sparkContext), task_errors():
+    context = placed.sparkSession.sparkContext
+    with step_jobs(context, "write files"), all_tasks_ended(context), task_errors():
         encoded = SPARK.to_arrow(map_in_arrow(ordered, step, from_arrow_schema(MANIFESTS_SCHEMA)))
     return [MutationManifest.decode(text) for text in encoded.column(0).to_pylist()]
 
@@ -316,7 +325,8 @@ def _merged(
     step = ReadChanges(rules, changes_schema.append(pa.field(REMOVING, pa.bool_())))
     with persisted_frames() as persist, task_errors():
         changes = persist(map_in_arrow(_zoneless(frame), step, from_arrow_schema(step.output)))
-        values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
+        with step_jobs(frame.sparkSession.sparkContext, "find values of keys"):
+            values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
         pairs, rows_schema = _pairs(changes, reader, rules, changes_schema, values, distribution)
         merge = MergePairs(rules, distribution.placement(table), changes_schema, rows_schema, values)
         manifests = _written(map_in_arrow(pairs, merge, from_arrow_schema(placed_schema(table))), table, distribution)

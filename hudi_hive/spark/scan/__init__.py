@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_hive.spark.scan.changes import changes_plan, metadata_plan, records_plan
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlannedScan
 from hudi_hive.spark.scan.listings import spread_listing
-from hudi_hive.spark.scan.merging import described_scans, install_merge_rule
+from hudi_hive.spark.scan.merging import MERGE_RULE, described_scans, install_merge_rule
 from hudi_hive.spark.scan.relation import (
     Declared,
     Environment,
@@ -18,9 +18,10 @@ from hudi_hive.spark.scan.relation import (
     scanned,
     table_snapshot,
 )
-from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
+from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of, refuse_globs
 
 __all__ = [
+    "MERGE_RULE",
     "Declared",
     "Environment",
     "HudiFileIndex",
@@ -37,6 +38,7 @@ __all__ = [
     "location_of",
     "metadata_plan",
     "records_plan",
+    "refuse_globs",
     "relation_plan",
     "scanned",
     "spread_listing",

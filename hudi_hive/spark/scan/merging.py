@@ -42,7 +42,7 @@ from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, Planned
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
 
-RULE = "hudi_hive.MergeRule"
+MERGE_RULE = "hudi_hive.MergeRule"
 
 _NUMBER = "_hudi_hive_slice"
 _BYTES_PER_TASK = 64 << 20
@@ -51,7 +51,7 @@ _TASKS_PER_CORE = 2
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
     """Install the optimiser rule that splits scans. Idempotent."""
-    jvm.add_optimization(session, RULE, lambda: _new_rule(jvm))
+    jvm.add_optimization(session, MERGE_RULE, lambda: _new_rule(jvm))
 
 
 def _new_rule(jvm: Jvm) -> JavaValue:

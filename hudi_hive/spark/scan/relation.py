@@ -63,12 +63,34 @@ class Environment:
         storage_options: those of one call, which go before the session's.
         log: the scans planned.
         extended: identities of the extension registries that have our hooks.
+        hooking: those of them whose hooks act in sessions that are made now.
+        disabled: weak references to sessions in which nothing of ours acts any more.
     """
 
     jvm: Jvm
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     log: PlanLog = field(default_factory=PlanLog)
     extended: set[int] = field(default_factory=set)
+    hooking: set[int] = field(default_factory=set)
+    disabled: list[JavaValue] = field(default_factory=list)
+
+    def disable(self, session: JavaValue) -> None:
+        """Refuse what the session asks of the data source from now on."""
+        self.enable(session)
+        self.disabled.append(self.jvm.view.java.lang.ref.WeakReference(session))
+
+    def enable(self, session: JavaValue) -> None:
+        """Undo :meth:`disable`."""
+        self.disabled[:] = [one for one in self.disabled if one.get() is not None and one.get() != session]
+
+    def check_enabled(self, session: JavaValue) -> None:
+        """Refuse a session that was disabled.
+
+        Raises:
+            SparkError: it was.
+        """
+        if any(one.get() == session for one in self.disabled):
+            raise SparkError("this session reads and writes no Hudi tables", remedy="hudi_hive.spark.enable(spark)")
 
     def store_options(self, session: JavaValue, location: str) -> Credentials:
         """The storage options of a session for files at a location."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
 from hudi_hive.plan.core import check_time_travel, with_configured_listing
 from hudi_hive.predicate import RowFilter
@@ -30,12 +30,29 @@ from hudi_hive.table.view import SpreadListing
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = ListingCache()
+_GLOB = re.compile(r"/\*+(?=/|$)")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def refuse_globs(path: str) -> None:
+    """Refuse a path with ``*`` for folders, as readers of Hudi's first releases wanted it.
+
+    Raises:
+        InvalidOptionError: it is one.
+    """
+    if _GLOB.search(path):
+        raise InvalidOptionError(
+            "a Hudi table is read by its base path, which has no globs",
+            path=path,
+            remedy=f"give {_GLOB.split(path)[0] or path!r}, or the base path above it; WHERE on partition columns "
+            "leaves partitions out",
+        )
 
 
 def location_of(path: str | os.PathLike[str]) -> str:
     """A path as Hadoop writes it: local paths as ``file:/…``."""
     text = os.fspath(path)
+    refuse_globs(text)
     return text if _SCHEME.match(text) else "file:" + os.path.abspath(text)
 
 

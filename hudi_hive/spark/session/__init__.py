@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from hudi_hive.spark.bridge import hint_at_enable
 from hudi_hive.spark.session.reader import (
+    disable,
     enable,
     enable_extensions,
     explain,
@@ -14,7 +16,10 @@ from hudi_hive.spark.session.reader import (
     table,
 )
 
+hint_at_enable()
+
 __all__ = [
+    "disable",
     "enable",
     "enable_extensions",
     "explain",

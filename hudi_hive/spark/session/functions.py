@@ -21,7 +21,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.options import parse_boolean, read
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import Function1, JavaValue, RowBuilder, scala_items, session_settings
@@ -145,20 +145,42 @@ _FUNCTIONS = {
 }
 
 
-def inject_functions(environment: Environment, extensions: JavaValue, session: JavaValue | None = None) -> None:
-    """Register the functions in all sessions that are made with an object of extensions later, and in a running one."""
+def inject_functions(environment: Environment, extensions: JavaValue) -> None:
+    """Have the functions in all sessions that are made with an object of extensions later."""
     jvm = environment.jvm
     for name in _FUNCTIONS:
         identifier = jvm.package("catalyst").FunctionIdentifier(name)
         info = jvm.package("catalyst.expressions").ExpressionInfo("hudi_hive", name)
         extensions.injectTableFunction(jvm.view.scala.Tuple3(identifier, info, Function1(_builder(environment, name))))
-    if session is not None:
-        extensions.registerTableFunctions(session.sessionState().tableFunctionRegistry())
+
+
+def register_functions(session: JavaValue) -> None:
+    """Have the functions in a session, of whose extensions they are. Idempotent."""
+    registry = session.sessionState().tableFunctionRegistry()
+    if TABLE_CHANGES not in str(registry.listFunction().mkString(" ")):
+        session.extensions().registerTableFunctions(registry)
+
+
+def drop_functions(session: JavaValue) -> None:
+    """Take the functions from a session."""
+    registry = session.sessionState().tableFunctionRegistry()
+    for identifier in list(scala_items(registry.listFunction())):
+        if str(identifier.funcName()) in _FUNCTIONS:
+            registry.dropFunction(identifier)
+
+
+def identity(environment: Environment, value: JavaValue) -> int:
+    """Tells objects of Java apart."""
+    return int(environment.jvm.view.java.lang.System.identityHashCode(value))
 
 
 def _builder(environment: Environment, name: str) -> Callable[[JavaValue], JavaValue]:
     def build(arguments: JavaValue) -> JavaValue:
         session = environment.jvm.classic.SparkSession.active()
+        if identity(environment, session.extensions()) not in environment.hooking:
+            raise SparkError(
+                f"{name} is a function of sessions that are enabled", remedy="hudi_hive.spark.enable(spark)"
+            )
         return function_plan(environment, session, name, list(scala_items(arguments)))
 
     return build

@@ -12,6 +12,7 @@ object that all of them share.
 
 from __future__ import annotations
 
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
@@ -20,9 +21,15 @@ from pyspark.sql import SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import Function2, JavaValue
 from hudi_hive.spark.catalog import SessionHook
-from hudi_hive.spark.scan import Environment
+from hudi_hive.spark.scan import MERGE_RULE, Environment
+from hudi_hive.spark.session.functions import identity
 from hudi_hive.spark.session.stream_tables import make_stream_tables
-from hudi_hive.spark.statements import HudiParser, guard_writers
+from hudi_hive.spark.source import COMMIT_RULE
+from hudi_hive.spark.statements import COMMAND_RULES, HudiParser, guard_writers
+from hudi_hive.spark.versions import SPARK
+
+_OPTIMIZATIONS: Final = (MERGE_RULE, COMMIT_RULE)
+"""Labels of our optimiser rules."""
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 
@@ -53,6 +60,22 @@ def install(hook: SessionHook) -> None:
     make_stream_tables(hook_of)
 
 
+def uninstall(hook: SessionHook) -> None:
+    """Take the hook out of a running session. Idempotent.
+
+    Args:
+        hook: of the session.
+    """
+    jvm, session = hook.environment.jvm, hook.session
+    field = jvm.field(session.sessionState(), "sqlParser")
+    parser = field.get()
+    if str(parser.toString()) == HudiParser.label:
+        field.set(HudiParser.delegate_of(parser))
+    hook.remove_cache()
+    SPARK.remove_analyzer_rules(jvm, session, COMMAND_RULES)
+    jvm.remove_optimizations(session, _OPTIMIZATIONS)
+
+
 def hook_of(spark: SparkSession) -> SessionHook | None:
     """The hook of a session that is enabled or derived from an enabled one; None for others."""
     environment = _enabled.get(spark.sparkContext)
@@ -66,7 +89,9 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
 def hook_later_sessions(environment: Environment, extensions: JavaValue) -> None:
     """Install the parser in all sessions that are made with an object of extensions later."""
 
-    def build(made: JavaValue, parser: JavaValue) -> HudiParser:
+    def build(made: JavaValue, parser: JavaValue) -> JavaValue:
+        if identity(environment, made.extensions()) not in environment.hooking:
+            return parser
         # The session's state is being built: its catalog is hooked when the first statement begins.
         return HudiParser(SessionHook(environment, made), parser)
 

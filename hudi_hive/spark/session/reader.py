@@ -28,8 +28,8 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
 from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
-from hudi_hive.spark.session.functions import inject_functions
-from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install
+from hudi_hive.spark.session.functions import drop_functions, identity, inject_functions, register_functions
+from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install, uninstall
 from hudi_hive.spark.source import install_source
 from hudi_hive.storage import Credentials
 
@@ -67,14 +67,17 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     if storage_options is not None:
         set_session_options(spark.sparkContext, storage_options)
     use_session_options_in_pickles()
-    extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
+    extensions = identity(environment, session.extensions())
     with _lock:
         install(SessionHook(environment, session))
+        environment.enable(session)
+        environment.hooking.add(extensions)
         if extensions not in environment.extended:
             environment.extended.add(extensions)
             hook_later_sessions(environment, session.extensions())
-            inject_functions(environment, session.extensions(), session)
+            inject_functions(environment, session.extensions())
             install_source(environment, session)
+        register_functions(session)
         hook_table_reads(_read_entry, _enabled_jvm)
     return spark
 
@@ -93,6 +96,8 @@ def enable_extensions(context: SparkContext, extensions: JavaValue) -> None:
     hide_secrets(context, None)
     use_session_options_in_pickles()
     with _lock:
+        environment.extended.add(identity(environment, extensions))
+        environment.hooking.add(identity(environment, extensions))
         hook_later_sessions(environment, extensions)
         inject_functions(environment, extensions)
         install_source(environment, None)
@@ -108,6 +113,35 @@ def require_java() -> None:
     may_be_elsewhere = os.path.exists(os.path.join(home, "spark-env.sh"))
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ and not may_be_elsewhere:
         find_java(_OLDEST_JAVA)
+
+
+def disable(spark: SparkSession) -> SparkSession:
+    """Undo :func:`enable`: the session is as Spark made it, and so are those that are made from it later.
+
+    Names, paths, functions and ``format("hudi")`` mean what they mean to Spark, or are refused; storage options that
+    :func:`enable` got are forgotten by the whole context. Other sessions that are enabled, and queries that run, go on.
+    A session that is not enabled stays as it is.
+
+    Args:
+        spark: a session of classic PySpark.
+
+    Returns:
+        The session.
+
+    Raises:
+        SparkError: it is a session of Spark Connect, which only its server can change.
+    """
+    environment, session = _environment(spark), _java_session(spark)
+    hook = hook_of(spark)
+    if hook is None:
+        return spark
+    with _lock:
+        environment.hooking.discard(identity(environment, session.extensions()))
+        uninstall(hook)
+        drop_functions(session)
+        environment.disable(session)
+    set_session_options(spark.sparkContext, {})
+    return spark
 
 
 def session_builder(metastore_uris: str | Sequence[str] = ()) -> SparkSession.Builder:

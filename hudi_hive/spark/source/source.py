@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
 from hudi_hive.names import HOODIE_PREFIX
-from hudi_hive.options import key_generator_name, table
+from hudi_hive.options import key_generator_name, remedy_of_habit, table
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, python_session, to_java
@@ -40,10 +40,11 @@ from hudi_hive.spark.scan import (
     table_snapshot,
 )
 from hudi_hive.spark.source.stream_options import OF_DATAFRAMES
+from hudi_hive.spark.write import WriteMode
 from hudi_hive.storage import Credentials, is_store_name
 from hudi_hive.write.coordination import log_failure
 
-RULE = "hudi_hive.CommitRule"
+COMMIT_RULE = "hudi_hive.CommitRule"
 
 _CLASS = "hudi.DefaultSource"
 
@@ -127,6 +128,7 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
         HudiHiveError: it cannot be done.
     """
     kind, session, pairs, *rest = question
+    environment.check_enabled(session)
     texts = list(pairs)
     parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
     environment, parameters = _with_stores(environment, parameters, writes=kind in ("write", "sink"))
@@ -171,7 +173,12 @@ def _with_stores(
 _PARTITION_BY = "__partition_columns"
 """What Spark calls the columns of a writer's ``partitionBy``, as JSON."""
 
-_MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}
+_MODES: Mapping[str, WriteMode] = {
+    "Append": "append",
+    "Overwrite": "overwrite",
+    "ErrorIfExists": "error",
+    "Ignore": "ignore",
+}
 
 
 def _write(
@@ -188,10 +195,13 @@ def _write(
     options = {name: value for name, value in parameters.items() if name.startswith((HOODIE_PREFIX, "hive."))}
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
-        raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
+        remedies = [text for text in map(remedy_of_habit, unknown) if text is not None]
+        raise InvalidOptionError(
+            f"options that are not Hudi's: {', '.join(unknown)}", path=path, remedy="; ".join(remedies) or None
+        )
     if mode == "Append":
         options = {**OF_DATAFRAMES, **options}
-    report = write(frame, path, options, _MODES.get(mode, mode), storage_options=environment.storage_options)
+    report = write(frame, path, options, _MODES[mode], storage_options=environment.storage_options)
     try:
         return read_relation(environment, session, {"path": path})
     except Exception as error:
@@ -387,4 +397,4 @@ class CommitsIndex(SourceIndex):
 
 def _install_commit_rule(jvm: Jvm, session: JavaValue) -> None:
     """Let a session plan incremental queries of the data source. Idempotent."""
-    jvm.add_optimization(session, RULE, getattr(jvm.view.hudi, "DefaultSource$CommitRule"))
+    jvm.add_optimization(session, COMMIT_RULE, getattr(jvm.view.hudi, "DefaultSource$CommitRule"))

@@ -45,6 +45,7 @@ SOURCE: Final = "hudi_hive_source"
 """What the rows of a merge are called where the DataFrame has no alias."""
 
 LAST_LABEL: Final = "hudi_hive.LastCommandRule"
+COMMAND_RULES: Final = (LABEL, LAST_LABEL)
 
 _SPARKS_OWN: Final = (
     "AlterTableAddPartitionCommand",

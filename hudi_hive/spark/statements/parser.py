@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Final
+from weakref import WeakValueDictionary
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -33,11 +35,18 @@ class HudiParser(JavaProxy):
     """
 
     label = "hudi_hive.HudiParser"
+    _made: Final[WeakValueDictionary[int, HudiParser]] = WeakValueDictionary()
 
     def __init__(self, hook: SessionHook, delegate: JavaValue) -> None:
         self._hook = hook
         self._delegate = delegate
+        self._made[self.hashCode()] = self
         self._sees_commands = False
+
+    @classmethod
+    def delegate_of(cls, parser: JavaValue) -> JavaValue:
+        """The parser around which one of ours is, by what Java has of it."""
+        return cls._made[int(parser.hashCode())]._delegate
 
     @to_java
     def parsePlan(self, text: str) -> JavaValue:

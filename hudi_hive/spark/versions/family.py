@@ -87,6 +87,10 @@ class SparkFamily(ABC):
         """
 
     @abstractmethod
+    def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
+        """Undo :meth:`add_analyzer_rules` of rules with these labels."""
+
+    @abstractmethod
     def session_settings(self, session: JavaValue) -> dict[str, str]:
         """Names and texts of all that is set in a session of the JVM."""
 
@@ -111,3 +115,12 @@ def add_rule(jvm: JavaValue, analyzer: JavaValue, field_name: str, rule: Analyze
     rules = list(scala_items(field.get()))
     if all(str(one.toString()) != rule.label for one in rules):
         field.set(jvm.seq([*rules, rule.make()]))
+
+
+def remove_rules(jvm: JavaValue, analyzer: JavaValue, field_name: str, labels: Sequence[str]) -> None:
+    """Take rules with these labels from a list of rules that an analyser keeps in a private field."""
+    field = jvm.field(analyzer, field_name)
+    rules = list(scala_items(field.get()))
+    kept = [one for one in rules if str(one.toString()) not in labels]
+    if len(kept) < len(rules):
+        field.set(jvm.seq(kept))

@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule
+from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule, remove_rules
 
 _JAVA: Final = {
     "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
@@ -75,6 +75,15 @@ class Spark3(SparkFamily):
         if str(analyzer.toString()) != _ANALYZER:
             add_rule(jvm, analyzer, "postHocResolutionRules", last)
             jvm.field(state, "analyzer").set(jvm.made("CommandAnalyzer", analyzer, first.make()))
+
+    def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
+        """By the session's own analyser."""
+        state = session.sessionState()
+        analyzer = state.analyzer()
+        if str(analyzer.toString()) == _ANALYZER:
+            analyzer = jvm.field(analyzer, "delegate").get()
+            jvm.field(state, "analyzer").set(analyzer)
+        remove_rules(jvm, analyzer, "postHocResolutionRules", labels)
 
     def session_settings(self, session: JavaValue) -> dict[str, str]:
         """From a Scala map."""

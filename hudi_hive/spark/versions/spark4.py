@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule
+from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule, remove_rules
 
 
 class Spark4(SparkFamily):
@@ -47,6 +47,11 @@ class Spark4(SparkFamily):
         analyzer = session.sessionState().analyzer()
         add_rule(jvm, analyzer, "hintResolutionRules", first)
         add_rule(jvm, analyzer, "postHocResolutionRules", last)
+
+    def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
+        """From both lists."""
+        for name in ("hintResolutionRules", "postHocResolutionRules"):
+            remove_rules(jvm, session.sessionState().analyzer(), name, labels)
 
     def session_settings(self, session: JavaValue) -> dict[str, str]:
         """As a Java map."""

@@ -26,7 +26,7 @@ from hudi_hive.spark.write.tasks import (
     gathered_tables,
     step,
 )
-from hudi_hive.spark.write.write_frame import delete_partitions, replace_table, sync_of, write
+from hudi_hive.spark.write.write_frame import WriteMode, delete_partitions, replace_table, sync_of, write
 
 __all__ = [
     "BATCH_BYTES",
@@ -38,6 +38,7 @@ __all__ = [
     "SparkExecutor",
     "StatementRows",
     "WriteFileGroups",
+    "WriteMode",
     "all_tasks_ended",
     "archive",
     "as_schema",

@@ -25,11 +25,13 @@ from hudi_hive.spark.bridge import (
     map_in_arrow,
     quoted,
     repartition_by_number,
+    statement_jobs,
+    step_jobs,
     store_options,
     to_arrow_schema,
 )
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.executor import SparkExecutor, table_label, task_errors
 from hudi_hive.spark.write.file_steps import WriteFileGroups
 from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
 from hudi_hive.spark.write.tasks import (
@@ -111,12 +113,15 @@ def commit_changes(
     """
     base, texts = os.fspath(path), dict(options or {})
     stored = store_options(spark._jsparkSession, base, storage_options)
-    config = WriteConfig.of(texts, MetaClient.load(base, stored).config)
+    client = MetaClient.load(base, stored)
+    config = WriteConfig.of(texts, client.config)
     sync = sync_of(spark._jsparkSession, config, base, stored)
     follow = None if sync is None else sync.run
     executor = SparkExecutor(spark.sparkContext)
-    with HudiMutatorClient(base, texts, storage_options=stored, executor=executor, on_commit=follow) as client:
-        transaction = client.new_transaction().begin()
+    jobs = statement_jobs(spark.sparkContext, f"mutate {table_label(client)}")
+    mutator = HudiMutatorClient(base, texts, storage_options=stored, executor=executor, on_commit=follow)
+    with jobs, mutator:
+        transaction = mutator.new_transaction().begin()
         table = transaction.table()
 
         def write(writer: MutationWriter, running: WriteTransaction) -> WriteReport:
@@ -178,7 +183,8 @@ def _written(
     """Records to the files of their groups, and the instant completed."""
     client = running.client
     schema = nullable(RecordStager(table).schema)
-    slim = SPARK.to_arrow(records.select(*[quoted(name) for name in writer.lookup_columns(client)]))
+    with step_jobs(records.sparkSession.sparkContext, "look records up"):
+        slim = SPARK.to_arrow(records.select(*[quoted(name) for name in writer.lookup_columns(client)]))
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
     lines, handles = _lines(slim, plan)
     keyed = writer.keyed_records(client, schema.empty_table().drop_columns([OPERATION]))

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from hudi_hive.spark.bridge import step_jobs
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.tasks import FILE_ID
 from hudi_hive.table import MetaClient
@@ -104,7 +105,8 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
         frame: the rows.
         partitions: that rows came with, where they were combined and looked up; None for rows that were not.
     """
-    lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID).count()).combine_chunks()
+    with step_jobs(frame.sparkSession.sparkContext, "look records up"):
+        lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID).count()).combine_chunks()
     lines = lines.rename_columns(["partition", "file_id", "count"])
     paths: list[str] = pc.unique(one_array(lines.column("partition"))).to_pylist()
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)
@@ -112,7 +114,8 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
 
 def partitions_of(prepared: DataFrame) -> list[str]:
     """Partitions that rows name."""
-    paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
+    with step_jobs(prepared.sparkSession.sparkContext, "find partitions"):
+        paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
     return sorted(path for path in paths if path is not None)
 
 

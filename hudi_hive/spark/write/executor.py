@@ -16,13 +16,20 @@ from hudi_hive.errors import HudiHiveError, SparkError, WriteError
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.read.remote import deserialize_error, serialize_error
 from hudi_hive.secret_references import collected_secrets
-from hudi_hive.spark.bridge import ship
+from hudi_hive.spark.bridge import ship, step_jobs
+from hudi_hive.table import MetaClient
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _LOSERS_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.05
+
+
+def table_label(client: MetaClient) -> str:
+    """What Spark's pages call a table: its name, and its database if it knows one."""
+    config = client.config
+    return config.name if config.database is None else f"{config.database}.{config.name}"
 
 
 class SparkExecutor:
@@ -44,7 +51,7 @@ class SparkExecutor:
         if len(tasks) < 2:
             return [function(task) for task in tasks]
         try:
-            with task_errors(), all_tasks_ended(self._context):
+            with step_jobs(self._context, function), task_errors(), all_tasks_ended(self._context):
                 with collected_secrets() as secrets:
                     spread = self._context.parallelize(list(tasks), len(tasks))
                 step = ship(self._context, _with_serialized_errors(function), secrets)

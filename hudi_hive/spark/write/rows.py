@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, to_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, step_jobs, to_arrow_schema
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.located_rows import LocateKeys, LocateRows
@@ -173,7 +173,8 @@ def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:
     if not names_records(config, frame.columns) or not {PARTITION_PATH, FILE_NAME} <= set(frame.columns):
         return None
     columns = [sql.col(name).cast("string").alias(name) for name in (PARTITION_PATH, FILE_NAME)]
-    return carried_files(SPARK.to_arrow(frame.select(*columns).distinct()))
+    with step_jobs(frame.sparkSession.sparkContext, "find files of rows"):
+        return carried_files(SPARK.to_arrow(frame.select(*columns).distinct()))
 
 
 def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
@@ -209,7 +210,8 @@ def default_tasks(frame: DataFrame) -> int:
 
 def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
     """Write statuses of a step that writes files, when none of its tasks runs any more."""
-    with all_tasks_ended(frame.sparkSession.sparkContext), task_errors():
+    context = frame.sparkSession.sparkContext
+    with step_jobs(context, "write files"), all_tasks_ended(context), task_errors():
         statuses = SPARK.to_arrow(map_in_arrow(frame, step, from_arrow_schema(WRITE_STATUS_SCHEMA)))
     return statuses.cast(WRITE_STATUS_SCHEMA).combine_chunks()
 

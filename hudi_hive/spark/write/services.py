@@ -7,14 +7,15 @@ Plans and their runs come apart where ``schedule`` or ``execute`` asks for one o
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from hudi_hive.metastore.transactions import MetastoreLock
-from hudi_hive.spark.bridge import store_options
-from hudi_hive.spark.write.executor import SparkExecutor
+from hudi_hive.spark.bridge import statement_jobs, store_options
+from hudi_hive.spark.write.executor import SparkExecutor, table_label
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
@@ -48,6 +49,20 @@ def table_services(
     return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
 
 
+@contextmanager
+def _running(
+    spark: SparkSession,
+    what: str,
+    path: Path,
+    options: Mapping[str, Any] | None,
+    storage_options: Mapping[str, Any] | None,
+) -> Iterator[TableServices]:
+    """The services of a table, whose jobs are described as those of one statement."""
+    services = table_services(spark, path, options, storage_options=storage_options)
+    with statement_jobs(spark.sparkContext, f"{what} {table_label(services.client)}"):
+        yield services
+
+
 def compact(
     spark: SparkSession,
     path: Path,
@@ -67,9 +82,8 @@ def compact(
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    return table_services(spark, path, options, storage_options=storage_options).compact(
-        schedule=schedule, execute=execute
-    )
+    with _running(spark, "compact", path, options, storage_options) as services:
+        return services.compact(schedule=schedule, execute=execute)
 
 
 def cluster(
@@ -93,8 +107,8 @@ def cluster(
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    services = table_services(spark, path, options, storage_options=storage_options)
-    return services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute)
+    with _running(spark, "cluster", path, options, storage_options) as services:
+        return services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute)
 
 
 def clean(
@@ -105,7 +119,8 @@ def clean(
     storage_options: Mapping[str, Any] | None = None,
 ) -> CleanMetadata | None:
     """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None if there are none."""
-    return table_services(spark, path, options, storage_options=storage_options).clean()
+    with _running(spark, "clean", path, options, storage_options) as services:
+        return services.clean()
 
 
 def archive(
@@ -116,7 +131,8 @@ def archive(
     storage_options: Mapping[str, Any] | None = None,
 ) -> ArchiveReport:
     """Move instants beyond ``hoodie.keep.max.commits`` to the archive, down to ``hoodie.keep.min.commits``."""
-    return table_services(spark, path, options, storage_options=storage_options).archive()
+    with _running(spark, "archive", path, options, storage_options) as services:
+        return services.archive()
 
 
 def rollback(
@@ -133,7 +149,8 @@ def rollback(
         spark, path, options, storage_options: see :func:`table_services`.
         instant: requested time of the write to undo; without it the writes of dead writers.
     """
-    return table_services(spark, path, options, storage_options=storage_options).rollback(instant)
+    with _running(spark, "rollback", path, options, storage_options) as services:
+        return services.rollback(instant)
 
 
 def restore(
@@ -150,7 +167,8 @@ def restore(
         spark, path, options, storage_options: see :func:`table_services`.
         savepoint: the savepoint's requested time.
     """
-    return table_services(spark, path, options, storage_options=storage_options).restore(savepoint)
+    with _running(spark, "restore", path, options, storage_options) as services:
+        return services.restore(savepoint)
 
 
 def init_metadata(
@@ -170,7 +188,8 @@ def init_metadata(
     Returns:
         The partitions that were made.
     """
-    return table_services(spark, path, options, storage_options=storage_options).metadata.init(partitions).created
+    with _running(spark, "init_metadata", path, options, storage_options) as services:
+        return services.metadata.init(partitions).created
 
 
 __all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "table_services"]

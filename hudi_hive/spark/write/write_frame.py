@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,10 +27,12 @@ from hudi_hive.spark.bridge import (
     map_in_arrow,
     metastore_settings,
     repartition_by_number,
+    statement_jobs,
+    step_jobs,
     store_options,
 )
 from hudi_hive.spark.write.destinations import Destinations, TaggedRows, partitions_of, with_lines
-from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.executor import SparkExecutor, table_label, task_errors
 from hudi_hive.spark.write.file_steps import PlaceRows, WriteFileGroups, WriteNewFileGroups
 from hudi_hive.spark.write.lookups import hits_of, parallelism, tagged_rows
 from hudi_hive.spark.write.row_changes import StatementRows
@@ -70,14 +72,16 @@ Annotate = Callable[[MetaClient], Mapping[str, str]]
 
 _Persist = Callable[[DataFrame], DataFrame]
 
-MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
+WriteMode: TypeAlias = Literal["append", "overwrite", "error", "errorifexists", "ignore"]
+"""What becomes of a table that is there."""
+MODES: Final[tuple[WriteMode, ...]] = get_args(WriteMode)
 
 
 def write(
     frame: DataFrame,
     path: str | os.PathLike[str],
     options: Mapping[str, Any] | None = None,
-    mode: str = "append",
+    mode: WriteMode = "append",
     *,
     storage_options: Mapping[str, Any] | None = None,
     annotate: Annotate | None = None,
@@ -107,19 +111,20 @@ def write(
         WriteError: the write could not be done; the table is as it was. What fails behind the commit (table services,
             the sync) raises nothing: it is logged, and in ``failed`` of the report.
     """
-    if mode.lower() not in MODES:
+    chosen = str(mode).lower()
+    if chosen not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
-    base, all_options, mode = os.fspath(path), dict(options or {}), mode.lower()
+    base, all_options = os.fspath(path), dict(options or {})
     session = frame.sparkSession._jsparkSession
     stored = store_options(session, base, storage_options)
     client = _table_at(base, stored)
-    if client is not None and mode == "ignore":
+    if client is not None and chosen == "ignore":
         return None
-    if client is not None and mode.startswith("error"):
+    if client is not None and chosen.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
     if client is not None:
         client = upgrade_for_write(client, all_options, metastore_lock=MetastoreLock.connect)
-    if client is not None and mode == "overwrite" and _contradicts(all_options, client):
+    if client is not None and chosen == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault(HOODIE_TABLE_NAME, client.config.name)
         sync = sync_of(session, WriteConfig.of(all_options), base, stored)
         report = _in_place_of(client, frame, all_options, stored, annotate)
@@ -129,7 +134,7 @@ def write(
     else:
         config = WriteConfig.of(all_options, client.config)
         sync = sync_of(session, config, base, stored)
-        if mode == "overwrite" and not config.operation.replaces:
+        if chosen == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
         report = _writer(client, config, annotate, statement).write(frame)
     if sync is None:
@@ -156,7 +161,8 @@ def delete_partitions(
     client = MetaClient.load(path, store_options(spark._jsparkSession, path))
     writer = SparkWriter(client, WriteConfig.of(options or {}, client.config))
     writer.executor = SparkExecutor(spark.sparkContext)
-    return writer.delete_partitions(partitions)
+    with statement_jobs(spark.sparkContext, f"{Operation.DELETE_PARTITION.value} {table_label(client)}"):
+        return writer.delete_partitions(partitions)
 
 
 def replace_table(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, Any]) -> WriteReport:
@@ -272,6 +278,12 @@ class SparkWriter(Writer[DataFrame]):
         rows = statement if statement is not None else StatementRows()
         self._check, self._replaces, self._changes = rows.check, rows.replaces, rows.changes
         self._carries_places = rows.carries_places
+
+    def write(self, rows: DataFrame) -> WriteReport:
+        """Write rows, by jobs that Spark's pages call by the operation and the table; see :class:`Writer`."""
+        statement = f"{self.config.operation.value} {table_label(self.client)}"
+        with statement_jobs(rows.sparkSession.sparkContext, statement):
+            return super().write(rows)
 
     def _begin(self, rows: DataFrame) -> None:
         self.executor = SparkExecutor(rows.sparkSession.sparkContext)
@@ -434,7 +446,8 @@ class SparkWriter(Writer[DataFrame]):
 
     def _refuse_duplicates(self, tagged: DataFrame) -> None:
         if self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.FAIL:
-            count = tagged.where(~sql.col(IS_NEW)).count()
+            with step_jobs(tagged.sparkSession.sparkContext, "count duplicates"):
+                count = tagged.where(~sql.col(IS_NEW)).count()
             if count:
                 raise self.duplicates_error(count)
 
@@ -468,4 +481,4 @@ class SparkWriter(Writer[DataFrame]):
         return statuses_of(repartition_by_number(placed, tasks, sql.col(GROUP) % tasks), step)
 
 
-__all__ = ["MODES", "SparkWriter", "replace_table", "write"]
+__all__ = ["MODES", "SparkWriter", "WriteMode", "replace_table", "write"]

@@ -74,7 +74,7 @@ class Index(ABC):
         plan = self.plan_lookup(partitions_of(keys), executor)
         sought = keys.select(["key", "partition"])
         lookups = [(plan.tasks[task], sought.take(pa.array(rows))) for task, rows in plan.route.rows(keys) if len(rows)]
-        hits = joined_hits(executor.map(_run, lookups))
+        hits = joined_hits(executor.map(_look_up_keys, lookups))
         return self.locate(keys, hits)
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
@@ -103,6 +103,6 @@ class Index(ABC):
         return slices_of(slices)
 
 
-def _run(task_and_keys: tuple[LookupTask, pa.Table]) -> pa.Table:
+def _look_up_keys(task_and_keys: tuple[LookupTask, pa.Table]) -> pa.Table:
     task, keys = task_and_keys
     return task.lookup(keys)

@@ -197,10 +197,10 @@ class MutationWriter(TableCommitter):
         slices = [one for one in index.slices(_distinct(keys, "partition")) if (one.partition, one.file_id) in groups]
         source = KeySource.of(client)
         tasks = [(SliceTask(source, share), keys) for share in shares(slices)]
-        return joined_hits(self.executor.map(_looked_up, tasks))
+        return joined_hits(self.executor.map(_look_up_keys, tasks))
 
 
-def _looked_up(context: tuple[SliceTask, pa.Table]) -> pa.Table:
+def _look_up_keys(context: tuple[SliceTask, pa.Table]) -> pa.Table:
     task, keys = context
     return task.lookup(keys)
 

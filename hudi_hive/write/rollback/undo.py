@@ -158,7 +158,7 @@ def _void_blocks(
     if written is not None:
         mine = [path in written for path in paths]
     else:
-        mine = executor.map(partial(_holds_blocks_of, client.storage, target.requested), paths)
+        mine = executor.map(partial(_find_blocks, client.storage, target.requested), paths)
     slices: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
     for row, appended in zip(rows, mine, strict=True):
         if appended:
@@ -169,7 +169,7 @@ def _void_blocks(
     ]
 
 
-def _holds_blocks_of(storage: Storage, instant: str, path: str) -> bool:
+def _find_blocks(storage: Storage, instant: str, path: str) -> bool:
     """Whether a log file holds a block of an instant; corrupt ends, which belong to nobody, do not count."""
     return any(block.instant == instant for block in iter_blocks(storage.read_bytes(path), storage.uri(path)))
 

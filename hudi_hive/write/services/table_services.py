@@ -75,6 +75,11 @@ class TableServices:
         self._context = context
         self._is_recent = True
 
+    @property
+    def client(self) -> MetaClient:
+        """The table."""
+        return self._context.client
+
     @classmethod
     def open(
         cls,

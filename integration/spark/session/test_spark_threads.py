@@ -107,7 +107,7 @@ def test_rules_that_two_threads_add_are_both_there(spark, monkeypatch):
         merging.install_merge_rule(environment.jvm, session)
         other.result()
     rules = [str(rule.toString()) for rule in scala_items(session.experimental().extraOptimizations())]
-    assert sorted(rules) == [source.RULE, merging.RULE]
+    assert sorted(rules) == [source.COMMIT_RULE, merging.MERGE_RULE]
 
 
 def test_hooks_of_one_session_share_its_cache(spark, monkeypatch):

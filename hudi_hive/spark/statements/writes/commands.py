@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, quoted, to_java
+from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, quoted, statement_jobs, to_java
 from hudi_hive.spark.versions import SPARK
 
 Rows = Iterable[Sequence[Any]]
@@ -58,7 +60,9 @@ def call(
     def rows(values: JavaValue) -> JavaValue:
         given = list(values)
         shown = None if condition is None else condition(given)
-        return _internal_rows(jvm, run(given) or (), names, columns, shown)
+        with _jobs(f"CALL {text}"):
+            made = run(given) or ()
+        return _internal_rows(jvm, made, names, columns, shown)
 
     connector = jvm.view.org.apache.spark.sql.connector.catalog
     parameter = connector.procedures.ProcedureParameter
@@ -92,11 +96,19 @@ def _command_with_rows(
         if not done:  # copies of the plan share what it did
             given = _values(jvm, arguments)
             shown = None if condition is None else condition(given)
-            done.append(_rows_frame(jvm, run(given) or (), names, columns, shown).collect())
+            with _jobs(f"CALL {text}"):
+                made = run(given) or ()
+            done.append(_rows_frame(jvm, made, names, columns, shown).collect())
         return done[0]
 
     attributes = jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
     return jvm.made("RowsCommand", _Runner(lambda: None, jvm), text, jvm.map({}), attributes, Function1(rows))
+
+
+def _jobs(statement: str) -> AbstractContextManager[None]:
+    """Describes the jobs of a statement."""
+    context = SparkContext._active_spark_context
+    return nullcontext() if context is None else statement_jobs(context, statement)
 
 
 def _values(jvm: Jvm, arguments: Mapping[str, tuple[str, JavaValue]]) -> list[Any]:
@@ -154,7 +166,8 @@ class _Runner(JavaProxy):
     def executeCommand(self, command: str, options: JavaValue) -> JavaValue:
         """Run it, once: ``EXECUTE IMMEDIATE`` runs its statement, and then shows its plan. It has no rows to show."""
         if not self._done:
-            self._run()
+            with _jobs(command):
+                self._run()
             self._done = True
         return self._jvm.strings([])
 

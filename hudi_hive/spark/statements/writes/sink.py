@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, java_type, python_session
+from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, java_type, python_session, statement_jobs
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.versions import SPARK
 
@@ -37,7 +37,9 @@ def sink(
     jvm = hook.environment.jvm
 
     def write(rows: JavaValue) -> None:
-        action(DataFrame(rows, python_session(hook.session)))
+        frame = DataFrame(rows, python_session(hook.session))
+        with statement_jobs(frame.sparkSession.sparkContext, label):
+            action(frame)
 
     schema = java_type(jvm, columns)
     names = jvm.strings(partition_columns)

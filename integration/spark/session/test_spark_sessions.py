@@ -1,0 +1,95 @@
+"""Sessions that are enabled again, disabled, and stopped and made again in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.readwriter import DataFrameWriter
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive.errors import SparkError
+from integration.support.spark_options import START_SECONDS
+from tests.support.running.long import long_case
+
+pytestmark = pytest.mark.jvm
+
+ROOT = Path(__file__).parents[3]
+OPTIONS = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "ts",
+}
+
+
+def rules(spark: SparkSession) -> list[str]:
+    """What a session's analyser, parser, cache and optimiser are."""
+    java, context = spark._jsparkSession, spark.sparkContext
+    lists = ("hintResolutionRules", "postHocResolutionRules")
+
+    def field(target: object, name: str) -> str:
+        return str(hudi_spark.session.reader._environment(spark).jvm.field(target, name).get().toString())
+
+    assert context is not None
+    state = java.sessionState()
+    found = [field(state.analyzer(), name) for name in lists]
+    found += [str(java.experimental().extraOptimizations().toString())]
+    parser, cache = field(state, "sqlParser"), field(state.catalog(), "tableRelationCache")
+    return [text for text in (*found, parser, cache) if "hudi_hive" in text]
+
+
+def test_a_session_is_enabled_once_and_disabled_to_what_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    session = hudi_spark.enable(spark.newSession())
+    hooked = rules(session)
+    assert rules(hudi_spark.enable(session)) == hooked != []
+    path = str(tmp_path / "trips")
+    frame = session.createDataFrame([(1, "a", 1)], "id int, name string, ts int")
+    frame.write.format("hudi").options(**OPTIONS).save(path)
+    assert session.sql(f"SELECT name FROM hudi.`{path}`").first().name == "a"
+
+    assert hudi_spark.disable(session) is session
+    assert hudi_spark.disable(session) is session
+    later = session.newSession()
+    for off in (session, later):
+        assert rules(off) == []
+        with pytest.raises((SparkError, PySparkException), match="hudi"):
+            off.sql(f"SELECT * FROM hudi_query_timeline('{path}')").collect()
+    with pytest.raises(SparkError, match="reads and writes no Hudi tables"):
+        session.read.format("hudi").load(path)
+    with pytest.raises(SparkError, match="reads and writes no Hudi tables"):
+        session.createDataFrame([(1,)], "id int").write.format("hudi").options(**OPTIONS).mode("append").save(path)
+    assert session.sql("SELECT 1 AS one").first().one == 1
+    session.createDataFrame([(1,)], "id int").write.saveAsTable("disabled_plain", path=str(tmp_path / "plain"))
+    session.sql("DROP TABLE disabled_plain")
+
+    hudi_spark.enable(spark)  # whose hooks the derived session shared
+    assert rules(hudi_spark.enable(session)) == hooked
+    assert session.read.format("hudi").load(path).count() == 1
+    assert session.sql(f"SELECT count(*) AS n FROM hudi_query_timeline('{path}')").first().n == 1
+    assert session.sql(f"UPDATE hudi.`{path}` SET name = 'b'").collect() == []
+    assert getattr(DataFrameWriter.saveAsTable, "_hudi_hive", False)
+    assert [row.name for row in session.read.format("hudi").load(path).collect()] == ["b"]
+
+
+@pytest.mark.parametrize("cycles", [4, long_case(20)])
+def test_sessions_that_are_stopped_and_made_again_leave_nothing(cycles: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "integration.support.session_cycles", str(tmp_path), str(cycles)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    counts = json.loads(done.stdout.splitlines()[-1])
+    print(counts)
+    settled = counts[2]  # what is made once is there by then
+    assert {name: count - settled[name] for name, count in counts[-1].items() if count > settled[name]} == {}
