@@ -37,6 +37,7 @@ _PENDING_SECONDS = 3.0
 _MAX_PENDING_ERRORS = 256
 _MAX_CAUSES = 16
 
+_hints = False
 _make_exception: Callable[[str], JavaValue] | None = None
 """Makes the Java exception of a text."""
 
@@ -45,7 +46,6 @@ _pending_errors: OrderedDict[str, HudiHiveError] = OrderedDict()
 _base_paths: set[str] = set()
 
 _NO_SOURCE = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^:]*: (org\.apache\.)?hudi\b", re.IGNORECASE)
-_HINT = "Call hudi_hive.spark.enable(spark) first: it makes the data source hudi."
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
 
@@ -154,20 +154,18 @@ def bridge_errors(make_exception: Callable[[str], JavaValue]) -> None:
 
 
 def hint_at_enable() -> None:
-    """Have PySpark's error that there is no data source ``hudi`` say how to get it. Idempotent."""
-    original = captured.convert_exception
-    if getattr(original, "_hints", False):
+    """Have what Spark says of a data source ``hudi`` that is not there tell how to get it. Idempotent."""
+    global _hints
+    if _hints:
         return
+    _hints, original = True, captured.convert_exception
 
     @functools.wraps(original)
     def convert(java_exception: JavaValue) -> BaseException:
-        error = original(java_exception)
-        said = getattr(error, "_desc", None)
-        if isinstance(said, str) and _NO_SOURCE.search(said):
-            setattr(error, "_desc", f"{said}\n{_HINT}")  # noqa: B010 - what PySpark shows of it
-        return error
+        if _NO_SOURCE.search(java_exception.getMessage() or ""):
+            return SparkError("Spark has no data source hudi", remedy="call hudi_hive.spark.enable(spark) first")
+        return original(java_exception)
 
-    convert._hints = True  # type: ignore[attr-defined]
     captured.convert_exception = convert  # type: ignore[assignment]
 
 

@@ -1,4 +1,4 @@
-"""What users of Hudi's own source, of older releases and of other formats do out of habit is answered with what to do."""
+"""What users of older releases and of other formats do out of habit is answered with what to do instead."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_globs_in_paths_are_refused_with_the_base_path(spark: SparkSession, glob
 def test_options_of_other_formats_and_older_releases_say_what_is_meant(
     spark: SparkSession, tmp_path: Path, option: str, value: str, remedy: str
 ) -> None:
-    with pytest.raises(InvalidOptionError, match=option) as caught:
+    with pytest.raises(InvalidOptionError, match=f"(?i){option}") as caught:
         spark.read.format("hudi").option(option, value).load(str(unzip_fixture(TABLE)))
     assert remedy in str(caught.value.remedy)
     rows = spark.createDataFrame([(1,)], "id int").write.format("hudi").option("hoodie.table.name", "t")
@@ -77,6 +77,5 @@ def test_a_session_that_is_not_enabled_says_how_to_get_the_data_source() -> None
     said = json.loads(done.stdout.splitlines()[-1])
     for name in ("hudi", "org.apache.hudi"):
         kind, text = said[name]
-        assert kind == "AnalysisException" and "DATA_SOURCE_NOT_FOUND" in text
-        assert "Call hudi_hive.spark.enable(spark) first" in text
+        assert kind == "SparkError" and "call hudi_hive.spark.enable(spark) first" in text
     assert "enable" not in said["hudson"][1]
