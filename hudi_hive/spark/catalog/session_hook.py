@@ -89,7 +89,7 @@ class SessionHook:
             current = field.get()
             if str(current.toString()) == CACHE_LABEL:
                 handler = self.environment.jvm.view.java.lang.reflect.Proxy.getInvocationHandler(current)
-                field.set(self.environment.jvm.field(handler, "delegate").get())
+                field.set(handler.delegate())
             self._cache_installed = False
 
     def _new_cache(self, delegate: JavaValue) -> JavaValue:

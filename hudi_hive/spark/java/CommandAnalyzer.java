@@ -14,6 +14,11 @@ public class CommandAnalyzer extends Analyzer {
         this.rule = rule;
     }
 
+    /** The analyser around which this is. */
+    public Analyzer delegate() {
+        return delegate;
+    }
+
     public String toString() {
         return "hudi_hive.CommandAnalyzer";
     }

@@ -37,6 +37,11 @@ public class RelationCache implements InvocationHandler {
         return Proxy.newProxyInstance(cache.getClassLoader(), new Class[] {cache}, this);
     }
 
+    /** The cache around which this is. */
+    public Object delegate() {
+        return delegate;
+    }
+
     /** A statement begins in this thread: each table is looked at anew, and only once. */
     public void begin() {
         synchronized (statements) {

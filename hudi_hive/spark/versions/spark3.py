@@ -81,7 +81,7 @@ class Spark3(SparkFamily):
         state = session.sessionState()
         analyzer = state.analyzer()
         if str(analyzer.toString()) == _ANALYZER:
-            analyzer = jvm.field(analyzer, "delegate").get()
+            analyzer = analyzer.delegate()
             jvm.field(state, "analyzer").set(analyzer)
         remove_rules(jvm, analyzer, "postHocResolutionRules", labels)
 
