@@ -28,6 +28,7 @@ LASTING: Final = {
     "metastore stop": "integration/spark/test_tutorials.py",
     "thriftserver start": "integration/spark/thrift/test_thrift_server.py",
     "spark connect-server": "integration/spark/connect/test_connect_server.py",
+    "spark package": "tests/spark/test_packaging.py",
     "ui": "tests/ui",
     "sync --watch": "tests/cli/test_cli_sync.py",
 }

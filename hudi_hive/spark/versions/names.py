@@ -359,7 +359,7 @@ FEATURES: Final = (
             "sql.classic.Dataset",
             "sql.classic.SparkSession",
         ),
-        pyspark=("_jdf", "_jsparkSession"),
+        pyspark=("_active_spark_context", "_jdf", "_jsparkSession"),
     ),
     Feature(
         "ALTER, SHOW, ANALYZE and indexes",
