@@ -72,6 +72,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "spark": ("hudi-hive spark connect-server --port 15002",),
     "spark connect-server": ("hudi-hive spark connect-server --metastore-uris thrift://localhost:9083 --port 15002",),
     "spark jar": ("hudi-hive spark jar -o hudi-hive.jar",),
+    "spark package": ("hudi-hive spark package -o hudi-hive.zip",),
 }
 """By the words of a command behind ``hudi-hive``: lines to type, the most common use first."""
 
