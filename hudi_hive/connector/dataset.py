@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from hudi_hive.caching import cached_property
+from hudi_hive.connector.files import MergedSlices
 from hudi_hive.errors import InvalidOptionError, QueryError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import PLAN_SCHEMA, Query, QueryType, ScanPlan, plan_scan
@@ -88,6 +90,11 @@ class TableSource:
         if not storage.is_local or self.row_filter is not None or self.query.limit is not None:
             return None
         return None if self.query.query_type is QueryType.CDC else storage.root
+
+    @cached_property
+    def merger(self) -> MergedSlices:
+        """Says what log files do to base files, and remembers it as long as there is the source."""
+        return MergedSlices(self.client.storage)
 
     @property
     def narrows(self) -> bool:

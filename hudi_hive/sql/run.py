@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pyarrow as pa
 
 from hudi_hive.connector import ScanDataset, ScanSource
-from hudi_hive.connector.files import DuckDBFiles, FileSource, RestSource, divide, quoted
+from hudi_hive.connector.files import DuckDBFiles, FileSet, FileSource, RestSource, divide, left_out_bits, quoted
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SqlError
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import read_plan
@@ -142,16 +142,33 @@ class Run:
         other = self._instance.root.cursor()
         try:
             files = DuckDBFiles(other, schema, self._instance.described)
-            divided = divide(client.storage, plan, schema, files)
+            divided = divide(client.storage, plan, schema, files, source.merger)
         finally:
             other.close()
         selects = files.selects(divided)
+        for one in divided.sets:
+            if one.replaced:
+                selects += self._merged(files, one, schema)
         if divided.has_rest or not selects:
             selects.append(f"FROM {self._scan(RestSource(client, divided.rest, schema))}")
         self._by_engine.append((client, divided.by_engine))
         for one in divided.sets:
             client.counters.add("engine_files", len(one.paths))
         return " UNION ALL BY NAME ".join(selects)
+
+    def _merged(self, files: DuckDBFiles, one: FileSet, schema: pa.Schema) -> list[str]:
+        """SELECTs of files with log files: the rows that those leave, and those that stand for the others."""
+        bits, rows = self._handle(), self._handle()
+        variable = f"left_out_{self._handles}"
+        left_out = left_out_bits(one)
+        numbers = pa.array(range(len(left_out)), pa.int64())
+        self.connection.register(bits, pa.table({"number": numbers, "bits": left_out}))
+        self.connection.execute(
+            f"SET VARIABLE {variable} = (SELECT list(CAST(bits AS BIT) ORDER BY number) FROM {quoted(bits)})"
+        )
+        merged = pa.concat_tables([replaced.rows for replaced in one.replaced]).select(schema.names)
+        self.connection.register(rows, merged)
+        return [files.merged_select(one, variable), f"FROM {quoted(rows)}"]
 
     def _scan(self, source: ScanSource) -> str:
         """The name of a scan of ours."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from hudi_hive.connector.files.division import DividedPlan, divide
+from hudi_hive.connector.files.division import DividedPlan, FileSet, divide
 from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted
 from hudi_hive.connector.files.duckdb_view import FileSource, create_duckdb_view, divide_whole
+from hudi_hive.connector.files.merged_slices import MergedSlices, left_out_bits
 from hudi_hive.connector.files.polars_files import PolarsFiles
 from hudi_hive.connector.files.rest_source import RestSource
 
 __all__ = [
     "DividedPlan",
     "DuckDBFiles",
+    "FileSet",
     "FileSource",
+    "MergedSlices",
     "PolarsFiles",
     "RestSource",
     "create_duckdb_view",
     "divide",
     "divide_whole",
+    "left_out_bits",
     "quoted",
 ]

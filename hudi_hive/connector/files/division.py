@@ -8,10 +8,10 @@ their own, timestamps with wrong labels) stays with our readers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.model import has_logs
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.scan import mapping_at, partition_columns
+from hudi_hive.read.scan import ReplacedRows, mapping_at, partition_columns
 from hudi_hive.storage import Storage
 
 FOOTERS: Final = FooterCache()
@@ -74,6 +74,7 @@ class FileSet:
         paths: full paths of the files, in the order of the plan.
         rows: rows of all files.
         places: the places of the files' slices in the plan.
+        replaced: for each file what its log files do to it; nothing for files without.
     """
 
     columns: tuple[SetColumn, ...]
@@ -82,6 +83,7 @@ class FileSet:
     paths: list[str] = field(default_factory=list)
     rows: int = 0
     places: list[int] = field(default_factory=list)
+    replaced: list[ReplacedRows] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,16 @@ class EngineReader(Protocol):
         """Whether the engine reads the columns of a set with the types of our Arrow columns."""
 
 
-def divide(storage: Storage, plan: ScanPlan, shown: pa.Schema, reader: EngineReader) -> DividedPlan:
+class SliceMerger(Protocol):
+    """Says what log files do to base files."""
+
+    def __call__(self, plan: ScanPlan, row: Mapping[str, Any], values: pa.Table | None) -> ReplacedRows | None:
+        """What the log files of a slice do to its base file; None where the slice is to be read here."""
+
+
+def divide(
+    storage: Storage, plan: ScanPlan, shown: pa.Schema, reader: EngineReader, merger: SliceMerger | None = None
+) -> DividedPlan:
     """Divide a plan that shows all rows of its slices.
 
     Args:
@@ -124,6 +135,7 @@ def divide(storage: Storage, plan: ScanPlan, shown: pa.Schema, reader: EngineRea
         plan: its filter is no condition on rows, only what left out slices; without a limit.
         shown: the columns of the plan that are read.
         reader: of the engine.
+        merger: for engines that leave rows of a file out by their numbers; without it slices with log files are rest.
 
     Raises:
         UnsafePathError: a file is a symbolic link out of the table.
@@ -139,12 +151,14 @@ def divide(storage: Storage, plan: ScanPlan, shown: pa.Schema, reader: EngineRea
     ):
         return nothing
     slices = plan.slices
-    alone = pc.and_(pc.is_valid(slices.column("path")), pc.equal(pc.list_value_length(slices.column("log_files")), 0))
-    places = np.flatnonzero(alone.to_numpy(zero_copy_only=False))
+    chosen = pc.is_valid(slices.column("path"))
+    if merger is None or plan.merge is None:
+        chosen = pc.and_(chosen, pc.equal(pc.list_value_length(slices.column("log_files")), 0))
+    places = np.flatnonzero(chosen.to_numpy(zero_copy_only=False))
     if not len(places):
         return nothing
     try:
-        sets = _Sets(storage, plan, slices.take(pa.array(places)), shown, reader)
+        sets = _Sets(storage, plan, slices.take(pa.array(places)), shown, reader, merger)
     except HudiHiveError:
         return nothing  # of a partition path, which reading reports
     for number, place in enumerate(places.tolist()):
@@ -156,7 +170,7 @@ def divide(storage: Storage, plan: ScanPlan, shown: pa.Schema, reader: EngineRea
     rest = replace(plan, slices=slices.filter(pa.array(left)))
     if not has_logs(rest.slices):
         rest = replace(rest, merge=None)
-    return DividedPlan(accepted, rest, replace(plan, slices=slices.filter(pa.array(~left)), merge=None), times)
+    return DividedPlan(accepted, rest, replace(plan, slices=slices.filter(pa.array(~left))), times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +193,17 @@ class _Sets:
     """Puts files into sets."""
 
     def __init__(
-        self, storage: Storage, plan: ScanPlan, slices: pa.Table, shown: pa.Schema, reader: EngineReader
+        self,
+        storage: Storage,
+        plan: ScanPlan,
+        slices: pa.Table,
+        shown: pa.Schema,
+        reader: EngineReader,
+        merger: SliceMerger | None,
     ) -> None:
+        self._merger = merger
+        self._slices = slices
+        self._with_logs = pc.greater(pc.list_value_length(slices.column("log_files")), 0).to_pylist()
         self._reader = reader
         self._storage = storage
         self._plan = plan
@@ -217,7 +240,12 @@ class _Sets:
         kind = self._kind(footer, self._instants[number], path)
         if kind.columns is None:
             return
-        key = (id(kind), *(self._texts[name][number] for name in kind.from_path))
+        replaced = None
+        if self._with_logs[number]:
+            replaced = self._replaced(number)
+            if replaced is None or replaced.base_rows != footer.rows:
+                return
+        key = (id(kind), replaced is None, *(self._texts[name][number] for name in kind.from_path))
         one = self._by_columns.get(key)
         if one is None:
             if len(self._by_columns) >= _MOST_SETS:
@@ -227,6 +255,14 @@ class _Sets:
         one.paths.append(self._storage.full_path(path))
         one.places.append(place)
         one.rows += footer.rows
+        if replaced is not None:
+            one.replaced.append(replaced)
+
+    def _replaced(self, number: int) -> ReplacedRows | None:
+        if self._merger is None:
+            return None
+        values = None if self._values is None else self._values.slice(number, 1)
+        return self._merger(self._plan, self._slices.slice(number, 1).to_pylist()[0], values)
 
     def _with_value(self, column: SetColumn, number: int) -> SetColumn:
         if column.origin is not Origin.PATH or self._values is None:

@@ -101,7 +101,17 @@ class DuckDBFiles:
         if divided.commit_times is not None:
             listed = ", ".join(_text(time) for time in divided.commit_times)
             condition = f" WHERE f.{quoted(COMMIT_TIME_COLUMN)} IN ({listed})" if listed else " WHERE false"
-        return [self._select(files) + condition for files in divided.sets if files.paths]
+        return [self._select(files) + condition for files in divided.sets if not files.replaced]
+
+    def merged_select(self, files: FileSet, variable: str) -> str:
+        """A SELECT of the rows of a set that its log files leave.
+
+        Args:
+            files: a set with log files.
+            variable: DuckDB's variable with a list of bit strings, one for each file: 1 for rows that are left out.
+        """
+        bits = f"getvariable({_text(variable)})[f.file_index::BIGINT + 1]"
+        return f"{self._select(files)} WHERE get_bit({bits}, f.file_row_number::INTEGER) = 0"
 
     def _select(self, files: FileSet) -> str:
         columns = ", ".join(self._column(column) for column in files.columns)

@@ -6,11 +6,12 @@ from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.metadata_records import check_records_query, read_records
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.scan import footer_steps, read_plan
-from hudi_hive.read.scan.slices import SliceReader
+from hudi_hive.read.scan.slices import ReplacedRows, SliceReader, replaced_rows
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 
 __all__ = [
     "BaseScan",
+    "ReplacedRows",
     "SliceReader",
     "check_records_query",
     "footer_steps",
@@ -21,4 +22,5 @@ __all__ = [
     "read_base_files",
     "read_plan",
     "read_records",
+    "replaced_rows",
 ]

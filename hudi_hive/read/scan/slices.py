@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base import select
+from hudi_hive.formats.base import BATCH_ROWS, select
 from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.progress import tracked
@@ -29,6 +31,9 @@ from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
 from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogData, LogRecords, scan_logs
+
+_BASE_ROW: Final = "hudi-hive base row"
+_LOG_ROW: Final = "hudi-hive log row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,57 @@ class SliceReader:
             return
         yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile)
 
+    def replaced(self, logs: LogRecords, row: Mapping[str, Any], values: pa.Table | None) -> ReplacedRows:
+        """What log files without partial updates do to a slice's base file; arguments as of :meth:`rows`.
+
+        Only the columns that merging reads are merged. Two more say of each row which one of the base file or of the
+        log files it is.
+        """
+        spec = self.merge.spec
+        merged = pa.schema([self.needed.field(name) for name in spec.columns(self.needed)])
+        narrow = pa.schema([*merged, (_BASE_ROW, pa.int64()), (_LOG_ROW, pa.int64())])
+        whole = self._reconcile(values)
+        of_logs: list[pa.RecordBatch] = []
+        count = 0
+
+        def base() -> Iterator[pa.RecordBatch]:
+            start = 0
+            for batch in replace(self, needed=merged)._base(row, values):
+                numbers = pa.array(np.arange(start, start + batch.num_rows))
+                start += batch.num_rows
+                columns = [*batch.columns, numbers, pa.nulls(batch.num_rows, pa.int64())]
+                yield pa.RecordBatch.from_arrays(columns, schema=narrow)
+
+        def reconcile(block: LogData) -> pa.RecordBatch:
+            nonlocal count
+            batch = whole(block)
+            of_logs.append(batch)
+            numbers = pa.array(np.arange(count, count + batch.num_rows))
+            count += batch.num_rows
+            columns = [batch.column(name) for name in merged.names]
+            columns += [pa.nulls(batch.num_rows, pa.int64()), numbers]
+            return pa.RecordBatch.from_arrays(columns, schema=narrow)
+
+        total = 0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal total
+            for batch in base():
+                total += batch.num_rows
+                yield batch
+
+        left: list[pa.Array] = []
+        chosen: list[pa.Array] = []
+        for batch in merge_slice(counted(), logs, spec, narrow, reconcile=reconcile):
+            left.append(pc.drop_null(batch.column(_BASE_ROW)))
+            chosen.append(pc.drop_null(batch.column(_LOG_ROW)))
+        keep = np.zeros(total, np.bool_)
+        for numbers in left:
+            keep[numbers.to_numpy(zero_copy_only=False)] = True
+        rows = pa.Table.from_batches(of_logs, self.needed)
+        taken = rows.take(pa.chunked_array(chosen, pa.int64())) if rows.num_rows else rows
+        return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names))
+
     def _updates_in_part(self, logs: LogRecords) -> bool:
         return self.merge.spec.partial is not None or any(block.is_partial for block in logs.data)
 
@@ -217,6 +273,56 @@ class SliceReader:
                     instant=block.instant,
                 )
         return constants
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedRows:
+    """What the log files of a slice do to its base file.
+
+    Attributes:
+        left_out: rows of the base file that do not count any more, by their number in it, ascending.
+        base_rows: rows of the base file.
+        rows: the rows of the log files that stand for them, and new ones, with the columns of the plan.
+    """
+
+    left_out: npt.NDArray[np.int64]
+    base_rows: int
+    rows: pa.Table
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return int(self.left_out.nbytes + self.rows.nbytes)
+
+
+def replaced_rows(
+    storage: Storage, plan: ScanPlan, row: Mapping[str, Any], values: pa.Table | None
+) -> ReplacedRows | None:
+    """Merge the keys and ordering values of a slice with log files, and say which rows are whose.
+
+    Args:
+        storage: rooted at the table's base path.
+        plan: the plan that the slice is of, without a filter.
+        row: the slice: a row of the plan's slices, with a base file.
+        values: typed partition values of the slice, one row.
+
+    Returns:
+        None where a row of the result may be made of both, or the merge does not see all rows: partial updates,
+        unmerged reads, ranges of commits.
+
+    Raises:
+        HudiHiveError: as reading the slice.
+    """
+    merge = plan.merge
+    if merge is None or merge.skip or merge.keys is not None or merge.spec.partial is not None:
+        return None
+    if plan.commit_times is not None or plan.row_filter is not None:
+        return None
+    reader = SliceReader.of(storage, plan, None, BATCH_ROWS, schema=plan.schema)
+    logs = reader.logs(row["partition"], row["log_files"], row.get("log_sizes"))
+    if any(block.is_partial for block in logs.data):
+        return None
+    return reader.replaced(logs, row, values)
 
 
 def _mean_bytes(slices: pa.Table) -> float | None:
