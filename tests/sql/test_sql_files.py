@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,54 @@ def test_base_files_of_slices_with_logs_go_to_the_engine_from_the_second_stateme
     partition = rows["_hoodie_partition_path"][rows.num_rows - 1].as_py()
     found = engine.query(f"SELECT * FROM t WHERE _hoodie_partition_path = '{partition}'").read_all().cast(rows.schema)
     assert texts(found) == texts(rows.filter(pc.equal(rows["_hoodie_partition_path"], partition)))
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "seed"),
+    with_long_cases(
+        [(6, "EVENT_TIME_ORDERING", 1), (9, "COMMIT_TIME_ORDERING", 2), (8, "EVENT_TIME_ORDERING", 3)],
+        [(v, m, s) for v in (6, 8, 9) for m in ("EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING") for s in range(4, 8)],
+    ),
+)
+def test_random_histories_of_log_files_give_the_rows_of_a_scan(tmp_path, version, mode, seed):
+    chance = random.Random(seed)
+    ordering = ["ts"] if mode == "EVENT_TIME_ORDERING" else []
+    table = HudiTable.create(
+        tmp_path / "t",
+        name="t",
+        table_type="MERGE_ON_READ",
+        version=version,
+        record_keys=["id"],
+        partition_fields=["part"],
+        ordering_fields=ordering,
+    )
+
+    def rows(count: int) -> pa.Table:
+        keys = chance.sample(range(60), count)
+        return pa.table(
+            {
+                "id": [f"k{key}" for key in keys],
+                "ts": [chance.randrange(6) for _ in keys],
+                "text": [None if chance.random() < 0.1 else chance.choice("abc") * 5 for _ in keys],
+                "part": [f"p{key % 2}" for key in keys],
+            }
+        )
+
+    options = {"hoodie.compact.inline": "false"}
+    table.insert(rows(40), options=options)
+    engine = SqlEngine(tables={"t": table.path}, threads=1)
+    for _ in range(6):
+        if chance.random() < 0.3:
+            table.delete(rows(6), options=options)
+        else:
+            table.upsert(rows(15), options=options)
+        expected = HudiTable.open(table.path).scan().to_arrow()
+        for _ in range(3):
+            assert texts(engine.query("SELECT * FROM t").read_all().cast(expected.schema)) == texts(expected)
+            (late,) = (
+                engine.query("SELECT count(*) FROM t WHERE ts > 3 AND part = 'p1'").read_all().column(0).to_pylist()
+            )
+            assert late == sum(row["ts"] > 3 and row["part"] == "p1" for row in expected.to_pylist())
 
 
 # -- what engines must not read ---------------------------------------------------------------------------------------
