@@ -28,6 +28,7 @@ from hudi_hive.options.registry import (
     outcomes,
     remedy_of_habit,
 )
+from hudi_hive.options.typed import ReadOptions, WriteOptions
 
 __all__ = [
     "ALL_OPTIONS",
@@ -44,7 +45,9 @@ __all__ = [
     "OptionSet",
     "Outcome",
     "QueryType",
+    "ReadOptions",
     "Refused",
+    "WriteOptions",
     "as_text",
     "as_texts",
     "field_values",

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.metastore import find_java
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
+from hudi_hive.options import ReadOptions
 from hudi_hive.plan import Query
 from hudi_hive.spark import connect_client
 from hudi_hive.spark.bridge import (
@@ -195,7 +196,7 @@ def table(
 def load(
     spark: SparkSession,
     path: str | os.PathLike[str],
-    options: Mapping[str, Any] | None = None,
+    options: ReadOptions | Mapping[str, Any] | None = None,
     *,
     query_type: str | None = None,
     as_of: str | None = None,

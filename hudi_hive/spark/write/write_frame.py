@@ -22,6 +22,7 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.names import HOODIE_TABLE_NAME
+from hudi_hive.options import WriteOptions
 from hudi_hive.spark.bridge import (
     JavaValue,
     map_in_arrow,
@@ -80,7 +81,7 @@ MODES: Final[tuple[WriteMode, ...]] = get_args(WriteMode)
 def write(
     frame: DataFrame,
     path: str | os.PathLike[str],
-    options: Mapping[str, Any] | None = None,
+    options: WriteOptions | Mapping[str, Any] | None = None,
     mode: WriteMode = "append",
     *,
     storage_options: Mapping[str, Any] | None = None,
@@ -114,7 +115,7 @@ def write(
     chosen = str(mode).lower()
     if chosen not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
-    base, all_options = os.fspath(path), dict(options or {})
+    base, all_options = os.fspath(path), dict[str, Any](options or {})
     session = frame.sparkSession._jsparkSession
     stored = store_options(session, base, storage_options)
     client = _table_at(base, stored)
