@@ -16,11 +16,10 @@ PAGE = ROOT / "docs" / "errors.md"
 
 _HEAD = """# Errors
 
-Made by `python -m tools.errors_page` from `hudi_hive/errors.py` and the places that raise; do not edit. Every error
-that this package raises on purpose is a `HudiHiveError`. Its text is one line, `what is wrong [path …] [instant …];
-remedy`, and the parts are its attributes `message`, `path`, `instant` and `remedy`. `hudi-hive` prints that line on
-standard error and exits 1; where the place that raised named no remedy it adds the one of the class.
-`HUDI_HIVE_DEBUG=1` shows the traceback.
+Made by `python -m tools.errors_page` from `hudi_hive/errors.py`; do not edit. Every error that this package raises on
+purpose is a `HudiHiveError`. Its text is one line, `what is wrong [path …] [instant …]; remedy`, and the parts are its
+attributes `message`, `path`, `instant` and `remedy`. `hudi-hive` prints that line on standard error and exits 1; where
+the place that raised named no remedy it adds the one of the class. `HUDI_HIVE_DEBUG=1` shows the traceback.
 
 Catch a class to catch all that stand below it:
 
@@ -36,9 +35,14 @@ except HudiHiveError as error:
 """
 
 
-def page() -> str:
-    """The text of the page."""
-    return "".join([_HEAD, *(_section(kind) for kind in classes())])
+def page(*, with_places: bool = False) -> str:
+    """The text of the page.
+
+    Args:
+        with_places: what the places that raise say, too, as on the site; the file in ``docs`` goes without, since it
+            would change with every error that is worded otherwise.
+    """
+    return "".join([_HEAD, *(_section(kind, with_places=with_places) for kind in classes())])
 
 
 def classes() -> list[type[errors.HudiHiveError]]:
@@ -63,11 +67,11 @@ def _source() -> str:
     return Path(inspect.getfile(errors)).read_text(encoding="utf-8")
 
 
-def _section(kind: type[errors.HudiHiveError]) -> str:
+def _section(kind: type[errors.HudiHiveError], *, with_places: bool) -> str:
     depth = len([base for base in kind.__mro__ if issubclass(base, errors.HudiHiveError)])
     lines = [f"{'#' * min(depth + 1, 4)} {kind.__name__}", "", _text(inspect.getdoc(kind) or ""), ""]
     lines += [f"**What to do**: {_text(remedy_for(kind('')))}.", ""]
-    own = _remedies().get(kind.__name__, [])
+    own = _remedies().get(kind.__name__, []) if with_places else []
     if own:
         lines += ["Places that raise it say, as it applies:", "", *(f"- {_text(text)}" for text in own), ""]
     return "\n".join(lines) + "\n"

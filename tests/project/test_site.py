@@ -31,6 +31,11 @@ def test_the_page_of_errors_is_up_to_date():
     assert errors_page.PAGE.read_text(encoding="utf-8") == errors_page.page(), "run: python -m tools.errors_page"
 
 
+def test_the_site_shows_what_the_places_that_raise_say():
+    assert "Places that raise it say" in errors_page.page(with_places=True)
+    assert "Places that raise it say" not in errors_page.page()
+
+
 def test_every_error_has_a_remedy():
     classes = errors_page.classes()
     assert len(classes) > 50 and classes[0] is errors.HudiHiveError

@@ -11,6 +11,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from tools import errors_page
 from tools.site.api import FACES, page, page_name
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -38,7 +39,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links to files at the root lead to their pages."""
+    """Let links to files at the root lead to their pages, and add to the page of errors what places that raise say."""
+    if page.file.src_uri == "errors.md":
+        return errors_page.page(with_places=True)
     for source, target in ROOT_PAGES.items():
         up = "../" * page.file.src_uri.count("/")
         markdown = markdown.replace(f"](../{up}{source}", f"]({up}{target}")
