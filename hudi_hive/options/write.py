@@ -457,7 +457,7 @@ SECONDARY_INDEX: Final = Option(
     True,
     "Reads ask secondary indexes, which like the record index rely on each key being in the table once.",
     honoured_by=(READ,),
-    refused={WRITE: Refused("secondary indexes are not written", but_for=("true", "false"))},
+    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
     harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
     since=8,
 )
@@ -467,7 +467,7 @@ EXPRESSION_INDEX: Final = Option(
     True,
     "Reads ask expression indexes for filters on functions of columns.",
     honoured_by=(READ,),
-    refused={WRITE: Refused("expression indexes are not written", but_for=("true", "false"))},
+    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
     harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
     since=8,
 )

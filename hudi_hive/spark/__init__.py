@@ -20,7 +20,18 @@ if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.
     from hudi_hive.spark.scan import PlannedScan
     from hudi_hive.spark.session import disable, enable, explain, last_scan, load, planned_scans, session_builder, table
     from hudi_hive.spark.thrift import ThriftServer
-    from hudi_hive.spark.write import archive, clean, cluster, compact, init_metadata, restore, rollback, write
+    from hudi_hive.spark.write import (
+        archive,
+        clean,
+        cluster,
+        compact,
+        create_index,
+        drop_index,
+        init_metadata,
+        restore,
+        rollback,
+        write,
+    )
 else:
     from hudi_hive.spark.connect_client import enable
 
@@ -39,7 +50,9 @@ __all__ = [
     "clean",
     "cluster",
     "compact",
+    "create_index",
     "disable",
+    "drop_index",
     "enable",
     "explain",
     "init_metadata",

@@ -97,6 +97,31 @@ class TableMetadata:
         """
         return self._run(options, lambda services: services.init(partitions))
 
+    def create_index(
+        self,
+        name: str,
+        column: str,
+        kind: str = "secondary_index",
+        index_options: Mapping[str, str] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> ServiceReport[MetadataTableChange]:
+        """Make a secondary or expression index of all rows, which each write keeps in step from then on.
+
+        Args:
+            name: of the index.
+            column: the column, a field of structs by its dotted name.
+            kind: ``secondary_index``; ``column_stats`` or ``bloom_filters`` for an expression index.
+            index_options: of an expression index ``expr``, the function, and its further arguments (``format``,
+                ``pos``, ``len``, ``days``).
+            options: Hudi's write options.
+
+        Raises:
+            MetadataTableError: the index is there, or cannot be made.
+            UnknownColumnError: the table has no such column.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        return self._run(options, lambda services: services.create_index(name, kind, [column], index_options))
+
     def delete(
         self, partitions: Sequence[str] | None = None, options: Mapping[str, Any] | None = None
     ) -> ServiceReport[MetadataTableChange]:

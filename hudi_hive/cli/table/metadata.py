@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import pyarrow.compute as pc
@@ -54,11 +55,29 @@ def create(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 @metadata.command()
 @service_target
 @_partitions("The partition to make (repeatable).")
+@click.option(
+    "--index",
+    "index",
+    metavar="NAME=KIND(COLUMN)[:expr=FUNCTION[,OPTION=VALUE…]]",
+    help="An index of a column to make: by_rider=secondary_index(rider), by_year=column_stats(at):expr=year.",
+)
 @with_output
-def init(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -> None:
-    """Make the partitions that are missing in the metadata table, under the table's lock."""
+def init(target: ServiceTarget, partitions: tuple[str, ...], index: str | None, output: Output) -> None:
+    """Make the partitions that are missing in the metadata table, or an index, under the table's lock."""
+    if index is None:
+        table = target.open("metadata table")
+        _show_created(lambda: table.metadata.init(partitions or None), output)
+        return
+    match = _INDEX.fullmatch(index)
+    if match is None or partitions:
+        raise click.UsageError("--index takes NAME=KIND(COLUMN)[:expr=FUNCTION,…], and goes without --partition")
+    pairs = [part.partition("=") for part in (match["options"] or "").split(",") if part]
+    named = {key: value for key, _, value in pairs}
     table = target.open("metadata table")
-    _show_created(lambda: table.metadata.init(partitions or None), output)
+    _show_created(lambda: table.metadata.create_index(match["name"], match["kind"], [match["column"]], named), output)
+
+
+_INDEX: Final = re.compile(r"(?P<name>\w+)=(?P<kind>\w+)\((?P<column>[^()]+)\)(?::(?P<options>.+))?")
 
 
 def _show_created(create: Callable[[], MetadataTableChange], output: Output) -> None:

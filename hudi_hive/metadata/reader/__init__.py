@@ -12,6 +12,7 @@ from hudi_hive.metadata.reader.changes import (
 from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
 from hudi_hive.metadata.reader.definitions import (
     EXPRESSION_PREFIX,
+    HASHES_HEADS,
     IndexDefinition,
     has_column_indexes,
     index_definitions,
@@ -30,6 +31,8 @@ from hudi_hive.metadata.reader.keys import (
     partition_identifier,
     partition_key,
     paths_below,
+    secondary_heads,
+    secondary_index_keys,
     secondary_texts,
 )
 from hudi_hive.metadata.reader.lister import (
@@ -46,7 +49,7 @@ from hudi_hive.metadata.reader.lister import (
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.opening import FILES, METADATA_FOLDER, SIZES_SCHEMA, data_table_path
 from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, merge_stats, typed_ranges
-from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, locations
+from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, deletions, locations
 from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
 from hudi_hive.metadata.reader.table import (
     COLUMN_STATS,
@@ -63,6 +66,7 @@ __all__ = [
     "DELETED_FILES_SCHEMA",
     "EXPRESSION_PREFIX",
     "FILES",
+    "HASHES_HEADS",
     "INDEX_ADDED_SCHEMA",
     "METADATA_FOLDER",
     "METADATA_SOURCE",
@@ -91,6 +95,7 @@ __all__ = [
     "committed_files",
     "data_table_path",
     "decimals_of_bytes",
+    "deletions",
     "file_key",
     "group_indexes",
     "has_column_indexes",
@@ -114,6 +119,8 @@ __all__ = [
     "relative_path",
     "row_partitions",
     "row_schema",
+    "secondary_heads",
+    "secondary_index_keys",
     "secondary_texts",
     "typed_ranges",
     "validate",

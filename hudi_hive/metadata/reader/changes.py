@@ -60,6 +60,7 @@ class MetadataChanges:
         index_removed: keys of records that were deleted. A key that is in both is added.
         groups_replaced: file groups that the action replaces (:data:`REPLACED_SCHEMA`): records that the index finds in
             them are removed, unless they were added.
+        moves_rows: rows may come, go or change; false for compaction and clustering, which only write them anew.
     """
 
     files_added: pa.Table = field(default_factory=FILES_SCHEMA.empty_table)
@@ -71,3 +72,4 @@ class MetadataChanges:
     index_added: pa.Table = field(default_factory=INDEX_ADDED_SCHEMA.empty_table)
     index_removed: pa.Array = field(default_factory=_no_keys)
     groups_replaced: pa.Table = field(default_factory=REPLACED_SCHEMA.empty_table)
+    moves_rows: bool = True

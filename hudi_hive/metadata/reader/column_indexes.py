@@ -147,11 +147,15 @@ class ColumnIndexes(ABC):
         Raises:
             MetadataTableError: the index is not complete.
         """
+        return typed_ranges(self.expression_stats(index, column, partitions), kind, "file_name")
+
+    @understood
+    def expression_stats(self, index: str, column: str, partitions: Sequence[str]) -> pa.Table:
+        """Statistics of an expression index as they stand in it (``STATS_SCHEMA``); arguments as above."""
         with self._metrics.timed("lookup_column_stats"):
             heads = [names.column_key(column) + names.partition_key(path) for path in dict.fromkeys(partitions)]
             merged = merge_stats(self._prefixes(index, "ColumnStatsMetadata", heads) if heads else [])
-            existing = merged.filter(pc.invert(merged.column("is_deleted")))
-            return typed_ranges(existing, kind, "file_name")
+            return merged.filter(pc.invert(merged.column("is_deleted")))
 
     @understood
     def bloom_filters(self, partition: str, file_names: Sequence[str], index: str = BLOOM_FILTERS) -> pa.Table:

@@ -22,6 +22,9 @@ _LARGEST_FILE: Final = 64 << 20
 SECONDARY_INDEX: Final = "secondary_index"
 """What the type of a secondary index is called."""
 
+HASHES_HEADS: Final = "V2"
+"""Version of a secondary index whose keys go to file groups by what stands before the record key."""
+
 EXPRESSION_PREFIX: Final = "expr_index_"
 """What the names of expression indexes begin with; their types are ``column_stats`` and ``bloom_filters``."""
 

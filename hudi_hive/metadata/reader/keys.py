@@ -14,8 +14,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.formats.hash import hash_id, string_hashes
+from hudi_hive.schema import java_text
 from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
 
 ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
@@ -86,6 +88,35 @@ def secondary_texts(values: pa.Array, version: int) -> pa.Array | None:
     if pa.types.is_string(values.type) or pa.types.is_signed_integer(values.type):
         return values.cast(pa.string())
     return None
+
+
+def secondary_index_keys(values: pa.Array, keys: pa.Array, version: int, index: str) -> pa.Array:
+    """Keys of a secondary index's records (docs/format.md#secondary-indexes).
+
+    Args:
+        values: the indexed column.
+        keys: record keys of the same rows.
+        version: table version; before 9 rows with null have no key.
+        index: name of the index, for messages.
+
+    Raises:
+        UnsupportedTableError: values of a type that has no text.
+    """
+    days = secondary_texts(values, version) if pa.types.is_date32(values.type) else None
+    texts = _escaped(java_text(values, index) if days is None else days)
+    if version >= _VERSION_WITH_NULLS:
+        texts = pc.fill_null(texts, NULL_KEY)
+    joined = pc.binary_join_element_wise(texts, _escaped(keys), "$")
+    return joined.drop_null()
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(texts, r"([\\$\x00])", r"\\\1")
+
+
+def secondary_heads(keys: pa.Array) -> pa.Array:
+    """What stands before the record keys in keys of a secondary index, the ``$`` included: what version 2 hashes."""
+    return pc.replace_substring_regex(keys, r"(?s)^((?:[^\\$]|\\.)*\$).*$", r"\1")
 
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)

@@ -18,12 +18,20 @@ import pyarrow as pa
 from hudi_hive.errors import PathNotFoundError
 from hudi_hive.formats import format_properties
 from hudi_hive.formats.log import delete_block
-from hudi_hive.metadata.reader import COLUMN_STATS, METADATA_FOLDER, RECORD_INDEX, index_definitions
+from hudi_hive.metadata.reader import (
+    COLUMN_STATS,
+    EXPRESSION_PREFIX,
+    METADATA_FOLDER,
+    RECORD_INDEX,
+    SECONDARY_PREFIX,
+    IndexDefinition,
+    index_definitions,
+)
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.store import (
-    PREFIXES,
     MetadataStore,
     deleted_keys,
+    group_prefix,
     in_threads,
     split_by_group,
     write_stat,
@@ -160,6 +168,10 @@ class NewPartitions:
         """
         self._properties |= define_index(self.client, name, columns)
 
+    def define_column_index(self, definition: IndexDefinition) -> None:
+        """Add a secondary or expression index to the table's index definitions."""
+        self._properties |= define_column_index(self.client, definition)
+
     def add(self, partition: str, groups: int, records: Records) -> None:
         """Write the first records of a partition.
 
@@ -173,17 +185,18 @@ class NewPartitions:
             store.storage.delete_tree(partition)
         instant = self._begin()
         _write_metafile(store.storage, partition, instant)
-        shares = dict(split_by_group(records, groups))
+        shares = dict(split_by_group(records, groups, store.hashed(partition)))
+        prefix = group_prefix(partition)
         first = delete_block(instant, deleted_keys(partition, pa.array([], pa.string())))
         # On a store each file is a request: a group that has a base file does without.
         empty = [number for number in range(groups) if store.storage.is_local or number not in shares]
         for number in empty:
-            file_id = f"{PREFIXES[partition]}{number:04d}-0"
+            file_id = f"{prefix}{number:04d}-0"
             name = f".{file_id}_{instant}.log.1_0-0-0"
             store.storage.create_if_absent(f"{partition}/{name}", first)
             self._files.append({"partition": partition, "name": name, "size": len(first)})
         stats = in_threads(
-            lambda item: write_base(store, partition, f"{PREFIXES[partition]}{item[0]:04d}-0", instant, item[1]),
+            lambda item: write_base(store, partition, f"{prefix}{item[0]:04d}-0", instant, item[1]),
             list(shares.items()),
         )
         self._stats += stats
@@ -277,7 +290,8 @@ def drop_table(client: MetaClient) -> MetaClient:
     if any(_listed(client, key) for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)):
         config = update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
     client.storage.delete_tree(METADATA_FOLDER)
-    forget_indexes(client, (COLUMN_STATS, RECORD_INDEX))
+    lost = [one.name for one in index_definitions(client) if one.name.startswith((SECONDARY_PREFIX, EXPRESSION_PREFIX))]
+    forget_indexes(client, (COLUMN_STATS, RECORD_INDEX, *lost))
     return client.with_config(config)
 
 
@@ -307,6 +321,21 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[
     if version >= 9:
         entry["version"] = "V1" if name == RECORD_INDEX else "V2"
     _change_definitions(client, {name: entry})
+    return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
+
+
+def define_column_index(client: MetaClient, definition: IndexDefinition) -> dict[str, str]:
+    """Add a secondary or expression index to the table's index definitions; returns as :func:`define_index`."""
+    entry: dict[str, Any] = {
+        "indexName": definition.name,
+        "indexType": definition.kind,
+        "indexFunction": definition.function,
+        "sourceFields": list(definition.columns),
+        "indexOptions": dict(definition.options),
+    }
+    if client.config.version >= 9:
+        entry["version"] = definition.version
+    _change_definitions(client, {definition.name: entry})
     return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
 
 

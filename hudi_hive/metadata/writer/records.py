@@ -25,6 +25,7 @@ COLUMN_STATS_TYPE: Final = 3
 BLOOM_FILTER_TYPE: Final = 4
 RECORD_INDEX_TYPE: Final = 5
 PARTITION_STATS_TYPE: Final = 6
+SECONDARY_INDEX_TYPE: Final = 7
 
 _NULL: Final = b"\x00"
 _PRESENT: Final = b"\x02"  # second branch of a union
@@ -139,6 +140,14 @@ def bloom_filters(
     parts: list[pa.Array | bytes] = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), time, _texts(filters)]
     flag = b"\x01" if deleted else b"\x00"
     return Records(keys, _join(*parts, flag, _NULL * _behind(version, 2)))
+
+
+def secondary_keys(keys: pa.Array, version: int) -> Records:
+    """Encode records of a secondary index, whose keys say everything."""
+    parts = [_head(SECONDARY_INDEX_TYPE), _NULL * 4, _PRESENT, b"\x00"]
+    value = b"".join(parts)
+    assert version >= 8
+    return Records(keys, pa.array([value] * len(keys), pa.binary()))
 
 
 # -- kinds of fields -----------------------------------------------------------------------------------------------

@@ -20,11 +20,14 @@ from hudi_hive.metadata.reader import (
     ALL_PARTITIONS,
     BLOOM_FILTERS,
     COLUMN_STATS,
+    EXPRESSION_PREFIX,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
+    SECONDARY_PREFIX,
     FileGroup,
     ValidInstants,
+    deletions,
     locations,
     merge_entries,
     merge_stats,
@@ -32,6 +35,7 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
+from hudi_hive.metadata.writer.column_indexes import merged_by_kind
 from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
@@ -169,6 +173,13 @@ def _merged(group: FileGroup, partition: str, version: int) -> Records:
         return records.column_stats(table, kind, version)
     if partition == BLOOM_FILTERS:
         return merged_filters(group, version)
+    if partition.startswith(SECONDARY_PREFIX):
+        table = newest_records([group.scan("SecondaryIndexMetadata")], deletions)
+        table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False))).combine_chunks()
+        return records.secondary_keys(table.column("key").combine_chunks(), version)
+    if partition.startswith(EXPRESSION_PREFIX):
+        stats = merged_by_kind(merge_stats([group.scan("ColumnStatsMetadata")]), version)
+        return records.join_records([stats, merged_filters(group, version)])
     assert partition == RECORD_INDEX, partition
     return _newest(group, version)
 

@@ -22,7 +22,15 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.hfile import write_hfile
 from hudi_hive.formats.log import command_block, delete_block, hfile_block, iter_blocks
-from hudi_hive.metadata.reader import METADATA_FOLDER, group_indexes, newest_write_time
+from hudi_hive.metadata.reader import (
+    HASHES_HEADS,
+    METADATA_FOLDER,
+    SECONDARY_PREFIX,
+    group_indexes,
+    index_definitions,
+    newest_write_time,
+    secondary_heads,
+)
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.options import locks
@@ -41,7 +49,7 @@ PREFIXES: Final[Mapping[str, str]] = {
     "record_index": "record-index-",
     "partition_stats": "partition-stats-",
 }
-"""Partition of the metadata table -> what the ids of its file groups begin with."""
+"""Partition of the metadata table -> what the ids of its file groups begin with; others are called as they are."""
 
 _NUMBER: Final = re.compile(r"(\d{4,})-0")
 _OPERATION: Final = "UPSERT_PREPPED"
@@ -142,7 +150,7 @@ class MetadataStore:
         versions = _log_versions(files)
         numbered: dict[int, MetadataFileGroup] = {}
         for row in slices.to_pylist():
-            prefix = PREFIXES.get(partition, "")
+            prefix = group_prefix(partition)
             match = _NUMBER.fullmatch(row["file_id"].removeprefix(prefix))
             if match is None or not row["file_id"].startswith(prefix):
                 raise MetadataTableError(
@@ -222,14 +230,22 @@ class MetadataStore:
     def _jobs(self, partition: str, change: RecordChanges, files: pa.Table) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""
         groups = self.groups(partition, files)
-        shares = dict(split_by_group(change.records, len(groups)))
+        shares = dict(split_by_group(change.records, len(groups), self.hashed(partition)))
         gone: dict[int, pa.Array] = {}
         if change.deleted is not None and len(change.deleted):
-            at = group_indexes(change.deleted, len(groups))
+            at = group_indexes(self.hashed(partition)(change.deleted), len(groups))
             gone = {int(number): change.deleted.filter(pa.array(at == number)) for number in np.unique(at)}
         empty = Records(pa.array([], pa.string()), pa.array([], pa.binary()))
         numbers = sorted({*shares, *gone})
         return [(partition, n, groups[n], shares.get(n, empty), gone.get(n)) for n in numbers]
+
+    def hashed(self, partition: str) -> Callable[[pa.Array], pa.Array]:
+        """Gives of the keys of a partition what is hashed to find their file groups."""
+        if partition.startswith(SECONDARY_PREFIX):
+            version = next((one.version for one in index_definitions(self.data) if one.name == partition), "")
+            if version == HASHES_HEADS:
+                return secondary_heads
+        return _whole
 
     def _append(
         self,
@@ -368,11 +384,28 @@ def write_stat(partition: str, file_id: str, name: str, previous: str, size: int
     }
 
 
-def split_by_group(records: Records, groups: int) -> Iterable[tuple[int, Records]]:
-    """Records by the number of the file group that their key belongs to."""
+def group_prefix(partition: str) -> str:
+    """What the ids of the file groups of a partition of the metadata table begin with."""
+    return PREFIXES.get(partition) or f"{partition.replace('_', '-')}-"
+
+
+def _whole(keys: pa.Array) -> pa.Array:
+    return keys
+
+
+def split_by_group(
+    records: Records, groups: int, hashed: Callable[[pa.Array], pa.Array] = _whole
+) -> Iterable[tuple[int, Records]]:
+    """Records by the number of the file group that their key belongs to.
+
+    Args:
+        records: the records.
+        groups: number of file groups.
+        hashed: gives what of the keys is hashed.
+    """
     if not len(records):
         return
-    at = group_indexes(records.keys, groups)
+    at = group_indexes(hashed(records.keys), groups)
     order = np.argsort(at, kind="stable")
     numbers, starts = np.unique(at[order], return_index=True)
     ends = np.append(starts[1:], len(order))

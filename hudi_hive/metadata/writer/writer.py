@@ -6,7 +6,7 @@ Source: docs/format.md#metadata-timeline, RFC-15.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -21,37 +21,33 @@ from hudi_hive.metadata.reader import (
     RECORD_INDEX,
     MetadataChanges,
     MetadataTable,
-    index_definitions,
     missing_write,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
 from hudi_hive.metadata.writer.changed_files import as_array, file_records
+from hudi_hive.metadata.writer.column_indexes import RowSource, written_definitions
 from hudi_hive.metadata.writer.column_stats import Statistics, statistics
 from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics
-from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
+from hudi_hive.metadata.writer.initial import MetadataTaskRunner
+from hudi_hive.metadata.writer.making import STATS, WRITTEN_PARTITIONS, MetadataMaker
 from hudi_hive.metadata.writer.services import run_services
-from hudi_hive.metadata.writer.stats_columns import IndexedColumn, current_names, indexed_columns
+from hudi_hive.metadata.writer.state import free_instant, is_merged, is_partitioned_index, listed_partitions
+from hudi_hive.metadata.writer.stats_columns import current_names
 from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
 from hudi_hive.metrics import METADATA_METRICS
-from hudi_hive.options import locks, parse_boolean, write
-from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
+from hudi_hive.options import locks, write
+from hudi_hive.schema import InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
 
-WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
-"""Partitions of the metadata table that are made and kept in step, in the order of making."""
-
-
-_STATS: Final = frozenset({COLUMN_STATS, PARTITION_STATS})
 _INSTANT_LENGTH: Final = 17
-_ROLLBACK_SUFFIX: Final = 6
 
 _log = logging.getLogger(__name__)
 
 
-class MetadataWriter:
+class MetadataWriter(MetadataMaker):
     """Writes the metadata table of a table; made by :meth:`open`.
 
     Every change is one delta commit of the metadata table, with the requested time of the data table's instant and
@@ -60,20 +56,13 @@ class MetadataWriter:
     that do not have the lock yet (:meth:`MetadataStore.abandoned`).
     """
 
-    def __init__(
-        self, client: MetaClient, options: Mapping[str, str], executor: MetadataTaskRunner | None = None
-    ) -> None:
-        self._client = client
-        self._executor = executor
-        self._options = dict(options)
-        self._schema: Mapping[str, object] | None = None
-        self._versions: Sequence[InternalSchema] = ()
-        self._store: MetadataStore | None = None
-        self._indexed: tuple[Mapping[str, object], tuple[IndexedColumn, ...]] | None = None
-
     @classmethod
     def open(
-        cls, client: MetaClient, options: Mapping[str, str] | None = None, executor: MetadataTaskRunner | None = None
+        cls,
+        client: MetaClient,
+        options: Mapping[str, str] | None = None,
+        executor: MetadataTaskRunner | None = None,
+        source: RowSource | None = None,
     ) -> MetadataWriter | None:
         """Open the writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
 
@@ -84,23 +73,19 @@ class MetadataWriter:
             client: the table.
             options: Hudi's write options.
             executor: lists and reads the table's files where the metadata table has to be made.
+            source: reads rows, of which secondary and expression indexes are made.
 
         Raises:
             MetadataTableError: it has partitions that are not kept in step; nothing was written.
         """
         options = dict(options or {})
         if not write.METADATA_ENABLE.of(options):
-            if _partitions(client):
+            if listed_partitions(client):
                 init.drop_table(client)
             return None
-        writer = cls(client, options, executor)
+        writer = cls(client, options, executor, source)
         writer._refuse_unknown()
         return writer
-
-    @property
-    def client(self) -> MetaClient:
-        """The table, as of the last change of its properties by this writer."""
-        return self._client
 
     @classmethod
     def check(cls, client: MetaClient, options: Mapping[str, str]) -> None:
@@ -113,10 +98,11 @@ class MetadataWriter:
             cls(client, options)._refuse_unknown()
 
     def _refuse_unknown(self) -> None:
-        have = _partitions(self._client)
-        unknown = sorted(have - set(WRITTEN_PARTITIONS))
+        have = listed_partitions(self._client)
+        indexes = written_definitions(self._client, sorted(have))
+        unknown = sorted(have - set(WRITTEN_PARTITIONS) - {one.name for one in indexes})
         what = f"the partition {unknown[0]!r}" if unknown else ""
-        if not unknown and RECORD_INDEX in have and _is_partitioned_index(self._client):
+        if not unknown and RECORD_INDEX in have and is_partitioned_index(self._client):
             unknown, what = [RECORD_INDEX], "a record index of its own for each partition"
         if unknown:
             raise MetadataTableError(
@@ -131,131 +117,6 @@ class MetadataWriter:
                 remedy=f"set {write.METADATA_BLOOM_FILTERS}=false: the table has hoodie.populate.meta.fields=false",
             )
 
-    # -- making --------------------------------------------------------------------------------------------------
-
-    @property
-    def configured_partitions(self) -> tuple[str, ...]:
-        """Partitions that the metadata table has or is to have by the options, in the order of initialisation."""
-        chosen = self._chosen()
-        return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
-
-    def _schema_versions(self) -> tuple[InternalSchema, ...]:
-        """Versions of the id-based schema, the newest first; none for a table without ids."""
-        if self._versions:
-            return tuple(self._versions)
-        evolved = self._client.evolved_schema()
-        if evolved is None:
-            return ()
-        versions = {version.version_id: version for version in (*evolved.history, evolved.query)}
-        return tuple(versions[version_id] for version_id in sorted(versions, reverse=True))
-
-    def _chosen(self) -> set[str]:
-        config, options = self._client.config, self._options
-        modern = config.version >= 8
-        stats = write.COLUMN_STATS.of(options, modern)
-        chosen = {FILES} | _partitions(self._client)
-        if stats:
-            chosen.add(COLUMN_STATS)
-        if stats and modern and config.is_partitioned and write.PARTITION_STATS.of(options, True):
-            chosen.add(PARTITION_STATS)
-        if write.METADATA_BLOOM_FILTERS.of(options):
-            chosen.add(BLOOM_FILTERS)
-        if write.RECORD_INDEX.of(options):
-            chosen.add(RECORD_INDEX)
-        return chosen
-
-    def initialise(
-        self,
-        partitions: Sequence[str] | None = None,
-        executor: MetadataTaskRunner | None = None,
-        *,
-        current: bool = False,
-    ) -> tuple[str, ...]:
-        """Initialise the metadata table, or its missing partitions, from all committed files.
-
-        On a local disk one partition after the other: each is there for readers and writers once it is whole. A death
-        on the way leaves those that are, and the next call goes on. On a store, where every step is waited for, all of
-        them at once.
-
-        Args:
-            partitions: the partitions that shall be there; what the options say without it.
-            executor: runs the reading of files' footers and keys.
-            current: as of :meth:`apply`.
-
-        Returns:
-            The partitions that were made. ``partition_stats`` is left out where a file's ranges are not known.
-
-        Raises:
-            MetadataTableError: a partition that is not written.
-        """
-        selected = self.configured_partitions if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
-        unknown = sorted(set(selected) - set(WRITTEN_PARTITIONS))
-        if unknown:
-            raise MetadataTableError(
-                f"the metadata table's partition {unknown[0]!r} is not written",
-                path=self._client.base_path,
-                remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
-            )
-        if not current:
-            self._client = self._client.reload()
-        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
-        if FILES not in missing:
-            return self._made(missing, executor)
-        with METADATA_METRICS.timed("initialize"):
-            return self._made(missing, executor)
-
-    def _made(self, missing: Sequence[str], executor: MetadataTaskRunner | None) -> tuple[str, ...]:
-        """Make partitions that are not there; those that were made."""
-        one_by_one = self._client.storage.is_local or len(missing) < 2
-        made_partitions: list[str] = []
-        for names in [[name] for name in missing] if one_by_one else [missing]:
-            is_new = FILES in names
-            store = init.make_own_table(self._client) if is_new else MetadataStore(self._client)
-            columns = self._columns() if _STATS.intersection(names) else ()
-            with init.NewPartitions(store, is_new=is_new) as new:
-                for name in names:
-                    self._add_partition(new, name, columns if name in _STATS else (), executor)
-            self._client, self._store = new.client, store
-            made_partitions += new.names
-        return tuple(made_partitions)
-
-    def _add_partition(
-        self,
-        new: init.NewPartitions,
-        name: str,
-        columns: Sequence[IndexedColumn],
-        executor: MetadataTaskRunner | None,
-    ) -> None:
-        if name in _STATS and not columns:
-            return  # a table without schema; made once it has one
-        records_of_groups = initial_records(self._client, name, columns, executor, self._schema_versions())
-        if records_of_groups is None:
-            _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
-            return
-        new.define_index(name, [column.name for column in columns])
-        new.add(name, self._groups(name, len(records_of_groups)), records_of_groups)
-
-    def _groups(self, partition: str, count: int) -> int:
-        """File groups of a partition that begins with so many records; their number stays."""
-        if partition == RECORD_INDEX:
-            return record_index_groups(count, self._options)
-        if partition == BLOOM_FILTERS:
-            return write.METADATA_BLOOM_GROUPS.of(self._options)
-        return 2 if partition == COLUMN_STATS else 1
-
-    def _client_has(self, partition: str) -> bool:
-        return partition in self._client.config.metadata_partitions
-
-    def _columns(self) -> tuple[IndexedColumn, ...]:
-        """The columns that have statistics; once for each schema."""
-        avro = self._schema if self._schema is not None else self._client.avro_schema()
-        if avro is None:
-            return ()
-        if self._indexed is None or self._indexed[0] != avro:
-            schema = with_meta_fields(avro_to_arrow(dict(avro)))
-            self._indexed = avro, indexed_columns(self._client, schema, self._options, self._schema_versions())
-        return self._indexed[1]
-
     # -- keeping in step -----------------------------------------------------------------------------------------
 
     def apply(
@@ -267,6 +128,7 @@ class MetadataWriter:
         schema: Mapping[str, object] | None = None,
         versions: Sequence[InternalSchema] = (),
         current: bool = False,
+        behind: Callable[[MetaClient], MetaClient] | None = None,
     ) -> None:
         """Commit the changes of an action, with its requested time, before the action itself is completed.
 
@@ -280,21 +142,23 @@ class MetadataWriter:
             schema: the table's Avro schema as of the action, for a table that has none yet.
             versions: of the id-based schema, as of the action; those that the table has without it.
             current: the client was read under the table's lock, and nothing was done since.
+            behind: gives of the table the one that the action leaves, for one that writes files.
         """
         if not current:
             self._client = self._client.reload()
+        self.behind = behind
         self._schema, self._indexed = schema if schema is not None else self._schema, None
         self._versions = versions
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
-        before = _STATS & _partitions(self._client) if store is not None else set()
+        before = STATS & listed_partitions(self._client) if store is not None else set()
         if store is None or any(
-            not self._client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
+            not self.client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
         ):
-            self.initialise(executor=self._executor, current=True)
-            store = self._store if self._store is not None else MetadataStore(self._client)
+            self.initialise(executor=self.executor, current=True)
+            store = self.store if self.store is not None else MetadataStore(self._client)
         with METADATA_METRICS.timed("sync"):
-            run_services(store, self._options)
+            run_services(store, self.options)
             for done in store.client.timeline.instants:
                 if done.requested == instant and done.action == DELTA_COMMIT:
                     store.remove(done)  # an earlier attempt of the same instant
@@ -304,21 +168,21 @@ class MetadataWriter:
 
     def _follow_names(self) -> None:
         """Add the names of now to the definition of the statistics."""
-        versions = self._schema_versions() if _STATS & _partitions(self._client) else ()
+        versions = self.schema_versions() if STATS & listed_partitions(self._client) else ()
         if versions:
             init.rename_columns(self._client, lambda names: current_names(names, versions))
 
     def _repaired(self) -> MetadataStore | None:
         """The metadata table without what dead writers left; None when it has to be made (anew)."""
         self._refuse_unknown()
-        if not self._client_has(FILES):
+        if not self.client_has(FILES):
             return None
         try:
             store = MetadataStore(self._client)
         except TableNotFoundError:
             self._client = init.drop_table(self._client)
             return None
-        silence_ms = locks.HEARTBEAT_INTERVAL.of(self._options) * locks.HEARTBEAT_MISSES.of(self._options)
+        silence_ms = locks.HEARTBEAT_INTERVAL.of(self.options) * locks.HEARTBEAT_MISSES.of(self.options)
         for dead in store.abandoned(silence_ms):
             _log.warning("taking back the dead delta commit %s of %s", dead.requested, store.storage.uri())
             store.remove(dead)
@@ -336,10 +200,10 @@ class MetadataWriter:
 
     def _statistics(self, instant: str, changes: MetadataChanges, before: Collection[str]) -> Statistics:
         """Statistics of an action; ``before`` names the partitions of statistics that were there before it."""
-        versions = self._schema_versions()
+        versions = self.schema_versions()
         if not versions:
-            return statistics(changes, self._columns())
-        evolved = EvolvedStatistics(self._client, self._columns(), versions)
+            return statistics(changes, self.statistics_columns())
+        evolved = EvolvedStatistics(self._client, self.statistics_columns(), versions)
         made = evolved.of_action(changes, None if self._versions else instant)
         is_change = bool(self._versions) and len(versions) > 1 and versions[0].version_id == int(instant)
         return evolved.with_change(made, changes, before) if is_change and before else made
@@ -367,6 +231,9 @@ class MetadataWriter:
             result[BLOOM_FILTERS] = RecordChanges(filter_records(storage, added, gone, instant, version, in_threads))
         if RECORD_INDEX in have:
             result[RECORD_INDEX] = self._record_index(instant, changes)
+        definitions = written_definitions(self._client, sorted(have))
+        if definitions:
+            result |= self.column_indexes(definitions).changes(instant, changes)
         return {
             name: change
             for name, change in result.items()
@@ -428,13 +295,13 @@ class MetadataWriter:
 
     def _take_back(self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None) -> None:
         matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
-        if matching and matching[0].is_completed and _is_merged(store, matching[0].completed or target):
+        if matching and matching[0].is_completed and is_merged(store, matching[0].completed or target):
             self._take_out_of_merged(store, instant, target, changes)
             return
         for done in matching:
             store.remove(done, instant)
         if changes is not None and changes.files_added.num_rows:
-            self._append(store, _free(store, instant), MetadataChanges(files_added=changes.files_added))
+            self._append(store, free_instant(store, instant), MetadataChanges(files_added=changes.files_added))
 
     def _take_out_of_merged(
         self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None
@@ -444,12 +311,15 @@ class MetadataWriter:
             _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
             self._client = init.drop_table(self._client)
             return
-        if self._client_has(RECORD_INDEX):
+        indexes = [one.name for one in written_definitions(self._client, sorted(listed_partitions(self._client)))]
+        if self.client_has(RECORD_INDEX) or indexes:
             _log.warning("%s has merged %s already: the record index is made anew", store.storage.uri(), target)
-            self._client = init.drop_partitions(self._client, [RECORD_INDEX])
+            if indexes:
+                _log.warning("the indexes %s are dropped with it: make them anew", ", ".join(indexes))
+            self._client = init.drop_partitions(self._client, [RECORD_INDEX, *indexes])
             store = MetadataStore(self._client)
         lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted)
-        self._append(store, _free(store, instant), lost)
+        self._append(store, free_instant(store, instant), lost)
 
     def restore(self, instant: str) -> None:
         """Initialise the metadata table anew at the end of a restore of the data table, before that is completed.
@@ -458,8 +328,11 @@ class MetadataWriter:
         """
         self._client = self._client.reload()
         kept = self._client.config.metadata_partitions
+        definitions = written_definitions(self._client, kept)
         self._client = init.drop_table(self._client)
         self.initialise([name for name in WRITTEN_PARTITIONS if name in kept], current=True)
+        for definition in definitions:
+            self.add_index(definition)
         _log.info("the metadata table was made anew for the restore %s", instant)
 
     # -- giving up -----------------------------------------------------------------------------------------------
@@ -471,30 +344,3 @@ class MetadataWriter:
             init.drop_table(client)
         else:
             init.drop_partitions(client, partitions)
-
-
-def _free(store: MetadataStore, instant: str) -> str:
-    """The instant, or, where an earlier attempt has it, one behind it."""
-    taken = {done.requested for done in store.client.timeline.instants}
-    numbered = (f"{instant}{number:03d}" for number in range(_ROLLBACK_SUFFIX, 1000))
-    return instant if instant not in taken else next(other for other in numbered if other not in taken)
-
-
-def _is_merged(store: MetadataStore, completed: str) -> bool:
-    """Whether a compaction of the metadata table came after a delta commit."""
-    commits = [i for i in store.client.timeline.instants if i.action in ("commit", "compaction", "logcompaction")]
-    return any(commit.requested > completed for commit in commits)
-
-
-def _partitions(client: MetaClient) -> set[str]:
-    keys = (init.COMPLETE_PARTITIONS, init.INFLIGHT_PARTITIONS)
-    text = ",".join(client.config.properties.get(key, "") for key in keys)
-    return {name.strip() for name in text.split(",") if name.strip()}
-
-
-def _is_partitioned_index(client: MetaClient) -> bool:
-    """Whether the record index is kept for each partition of the table by itself."""
-    if client.config.version < 9:
-        return False
-    definition = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
-    return definition is not None and parse_boolean(definition.options.get("isPartitioned", "")) is True

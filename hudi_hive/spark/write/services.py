@@ -193,3 +193,44 @@ def init_metadata(
 
 
 __all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "table_services"]
+
+
+def create_index(
+    spark: SparkSession,
+    path: Path,
+    name: str,
+    column: str,
+    kind: str = "secondary_index",
+    index_options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Make a secondary or expression index of all rows, which each write keeps in step from then on.
+
+    Args:
+        spark, path, options: see :func:`table_services`.
+        name: of the index.
+        column: the column, a field of structs by its dotted name.
+        kind: ``secondary_index``; ``column_stats`` or ``bloom_filters`` for an expression index.
+        index_options: of an expression index ``expr``, the function, and its further arguments.
+
+    Raises:
+        MetadataTableError: the index is there, or cannot be made.
+        UnknownColumnError: the table has no such column.
+    """
+    table_services(spark, path, options).metadata.create_index(name, kind, [column], index_options)
+
+
+def drop_index(spark: SparkSession, path: Path, name: str, options: Mapping[str, Any] | None = None) -> None:
+    """Drop a secondary or expression index.
+
+    Args:
+        spark, path, options: see :func:`table_services`.
+        name: of the index, with or without the prefix of its partition of the metadata table.
+
+    Raises:
+        MetadataTableError: the table has no such index.
+    """
+    services = table_services(spark, path, options)
+    there = set(services.context.client.config.metadata_partitions)
+    names = [one for one in (name, f"secondary_index_{name}", f"expr_index_{name}") if one in there]
+    services.metadata.delete(names[:1] or [name])

@@ -13,16 +13,14 @@ from __future__ import annotations
 import json
 import logging
 import os
-import posixpath
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.errors import (
     CommitOutcomeUnknownError,
@@ -33,14 +31,16 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.reader import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
+from hudi_hive.metadata.reader import MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.schema import InternalSchema
-from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, Timeline
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit, encode_requested_replace
+from hudi_hive.write.column_indexes import SliceColumns, left_by
+from hudi_hive.write.commit.metadata_changes import metadata_changes
 from hudi_hive.write.coordination import (
     COMMIT,
     EVERYTHING,
@@ -65,7 +65,13 @@ from hudi_hive.write.coordination import (
     table_lock,
     touched_groups,
 )
-from hudi_hive.write.files import from_ipc, index_changes, made_markers, remove_markers, remove_unclaimed, write_stats
+from hudi_hive.write.files import (
+    made_markers,
+    remove_markers,
+    remove_unclaimed,
+    write_stats,
+    written_paths,
+)
 from hudi_hive.write.options import IndexType, WriteConfig
 from hudi_hive.write.rollback import remove_late_files, rollback, rollback_failed_writes
 from hudi_hive.write.schema import SCHEMA_KEY, next_versions, persist, with_version
@@ -263,7 +269,7 @@ class WriteTransaction:
         assert self._begun is not None
         self._refuse_fork()
         config = self.client.config
-        paths = _paths(statuses)
+        paths = written_paths(statuses)
         if not self._knows_markers:
             remove_unclaimed(self.client.storage, self.instant, paths)
         avro = json.loads(schema)
@@ -282,10 +288,10 @@ class WriteTransaction:
                     versions = next_versions(now, avro, self.instant)
                 if versions or self.annotate is not None:
                     payload = encode_commit(with_version(self._annotated(metadata, now), avro, versions), config.layout)
-                table = MetadataWriter.open(now, self._config.options, self._executor)
+                table = MetadataWriter.open(now, self._config.options, self._executor, SliceColumns())
                 if table is not None:
-                    changes = metadata_changes(statuses, replaced or {})
-                    table.apply(self.instant, self._action, changes, schema=avro, versions=versions, current=True)
+                    keep = partial(table.apply, schema=avro, versions=versions, current=True)
+                    self._keep(keep, metadata_changes(statuses, replaced or {}), payload)
                 completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
                 if versions:
                     persist(now, self.instant, completion, versions)
@@ -300,6 +306,10 @@ class WriteTransaction:
             self._tidy(after)
         assert after.done is not None
         return after.done
+
+    def _keep(self, keep: Callable[..., None], changes: MetadataChanges, payload: bytes) -> None:
+        """Bring the metadata table in step."""
+        keep(self.instant, self._action, changes, behind=left_by(self.instant, self._action, payload))
 
     @property
     def _local(self) -> bool:
@@ -452,49 +462,3 @@ def _behind(now: MetaClient, table: MetadataWriter | None, done: Instant, payloa
     if now.storage.is_local or now.config.layout == 1:  # layout 1 knows completion by the time of the file
         return None
     return client.at(client.timeline.with_completed(done, payload))
-
-
-def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:
-    """The changes that a commit makes to the metadata table."""
-    added = statuses.select(["partition", "name", "size"]).cast(FILES_SCHEMA)
-    changes = [(path, size) for cdc in statuses.column("cdc").to_pylist() for path, size in cdc or ()]
-    if changes:
-        columns = [
-            [posixpath.dirname(path) for path, _ in changes],
-            [posixpath.basename(path) for path, _ in changes],
-            [size for _, size in changes],
-        ]
-        added = pa.concat_tables([added, pa.table(columns, schema=FILES_SCHEMA)])
-    places, gone = index_changes(statuses)
-    emptied = [path for path, ids in replaced.items() if ids]  # the metadata table has no folders without files
-    only_deletes = pc.and_(pc.is_valid(statuses.column("log_version")), pc.equal(statuses.column("num_writes"), 0))
-    return MetadataChanges(
-        files_added=added,
-        partitions_touched=tuple(sorted({*pc.unique(statuses.column("partition")).to_pylist(), *emptied})),
-        ranges=_ranges(statuses),
-        without_values=frozenset(statuses.filter(only_deletes).column("name").to_pylist()),
-        index_added=places,
-        index_removed=gone,
-        groups_replaced=pa.Table.from_pylist(
-            [{"partition": partition, "file_id": one} for partition, ids in replaced.items() for one in ids],
-            REPLACED_SCHEMA,
-        ),
-    )
-
-
-def _ranges(statuses: pa.Table) -> pa.Table:
-    tables = []
-    for row in statuses.select(["partition", "name", "ranges"]).to_pylist():
-        if row["ranges"] is None:
-            continue
-        table = from_ipc(row["ranges"])
-        for number, column in enumerate(("partition", "name")):
-            values = pa.repeat(pa.scalar(row[column], pa.string()), table.num_rows)
-            table = table.add_column(number, column, values)
-        tables.append(table.select(RANGES_SCHEMA.names).cast(RANGES_SCHEMA))
-    return pa.concat_tables(tables) if tables else RANGES_SCHEMA.empty_table()
-
-
-def _paths(statuses: pa.Table) -> list[str]:
-    paths: list[str] = statuses.column("path").to_pylist()
-    return paths + [path for cdc in statuses.column("cdc").to_pylist() for path, _ in cdc or ()]

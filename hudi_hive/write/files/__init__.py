@@ -27,7 +27,15 @@ from hudi_hive.write.files.markers import (
     try_remove_leftovers,
     try_remove_markers,
 )
-from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA, from_ipc, index_changes, joined, status, write_stats
+from hudi_hive.write.files.statuses import (
+    WRITE_STATUS_SCHEMA,
+    from_ipc,
+    index_changes,
+    joined,
+    status,
+    write_stats,
+    written_paths,
+)
 from hudi_hive.write.files.write_tasks import (
     DELETES_SCHEMA,
     RECORD_LOCATIONS,
@@ -85,4 +93,5 @@ __all__ = [
     "try_remove_markers",
     "with_file_schemas",
     "write_stats",
+    "written_paths",
 ]

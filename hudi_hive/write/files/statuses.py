@@ -208,3 +208,9 @@ def index_changes(statuses: pa.Table) -> tuple[pa.Table, pa.Array]:
         # A record that moved to another partition left one group and came to another.
         gone = gone.filter(pc.invert(pc.is_in(gone, value_set=places.column("key").combine_chunks())))
     return places, gone
+
+
+def written_paths(statuses: pa.Table) -> list[str]:
+    """Paths of all files that statuses tell of, change files included."""
+    paths: list[str] = statuses.column("path").to_pylist()
+    return paths + [path for cdc in statuses.column("cdc").to_pylist() for path, _ in cdc or ()]

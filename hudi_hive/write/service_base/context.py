@@ -11,6 +11,7 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.write.column_indexes import SliceColumns
 from hudi_hive.write.coordination import (
     METRICS,
     VALIDATION,
@@ -113,7 +114,7 @@ class ServiceContext:
         after = AfterCommit(self.client.base_path, instant.requested)
         with after, self.lock() as held:
             now = self._now(instant.requested)
-            payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor))
+            payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor, SliceColumns()))
             completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
             writer = self.writer
             if instant.is_write:

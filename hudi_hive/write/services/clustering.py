@@ -33,6 +33,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CLUSTERING_SCHEMA, ClusteringPlan, encode_commit, encode_requested_replace
+from hudi_hive.write.column_indexes import left_by
 from hudi_hive.write.commit import metadata_changes
 from hudi_hive.write.coordination import (
     ConcurrentOperation,
@@ -284,14 +285,17 @@ def _run(own: Claim) -> Instant:
 
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses, replaced))
 
+    payload = encode_commit(metadata, client.config.layout)
+
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         own.heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if not write_context.tracks_keys:
             refuse_new_index(now.client, client, time)
         if table is not None:
-            table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced), current=True)
-        return encode_commit(metadata, client.config.layout)
+            changes = replace(metadata_changes(statuses, replaced), moves_rows=False)
+            table.apply(time, REPLACE_COMMIT, changes, current=True, behind=left_by(time, REPLACE_COMMIT, payload))
+        return payload
 
     return context.complete(own.instant, finish)
 

@@ -25,6 +25,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
 from hudi_hive.timeline.payloads import CompactionPlan, encode_commit, encode_compaction_plan
+from hudi_hive.write.column_indexes import left_by
 from hudi_hive.write.commit import metadata_changes
 from hudi_hive.write.coordination import ConcurrentOperation, check_conflicts, touched_groups
 from hudi_hive.write.files import (
@@ -294,12 +295,15 @@ def _run(own: Claim) -> Instant:
 
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses))
 
+    payload = encode_commit(metadata, client.config.layout)
+
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         own.heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
-            table.apply(time, COMMIT, metadata_changes(statuses, {}), current=True)
-        return encode_commit(metadata, client.config.layout)
+            changes = replace(metadata_changes(statuses, {}), moves_rows=False)
+            table.apply(time, COMMIT, changes, current=True, behind=left_by(time, COMMIT, payload))
+        return payload
 
     return context.complete(own.instant, finish)
 

@@ -5,13 +5,14 @@ Source: docs/format.md#metadata-table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hudi_hive.errors import InvalidOptionError, MetadataTableError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
+from hudi_hive.write.column_indexes import SliceColumns, new_index
 from hudi_hive.write.coordination import METRICS, quietly, report_metrics
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
@@ -76,6 +77,33 @@ class MetadataServices:
         with self._locked() as client:
             return self._initialise(client, partitions)
 
+    def create_index(
+        self, name: str, kind: str, columns: Sequence[str], index_options: Mapping[str, str] | None = None
+    ) -> MetadataTableChange:
+        """Make a secondary or expression index of all rows.
+
+        Args:
+            name: of the index, without the prefix of its partition of the metadata table.
+            kind: ``secondary_index``, ``column_stats`` or ``bloom_filters``.
+            columns: one column, a field of structs by its dotted name.
+            index_options: ``expr``, the function of an expression index, and its further arguments.
+
+        Raises:
+            MetadataTableError: the index is there, or cannot be made.
+            UnknownColumnError: the table has no such column.
+            InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        with self._locked() as client:
+            definition = new_index(client, name, kind, columns, index_options or {})
+            if definition.name in client.config.metadata_partitions:
+                raise MetadataTableError(f"the table has the index {name} already", path=client.base_path)
+            before = client.config.metadata_partitions
+            writer = self._writer(client)
+            writer.add_index(definition)
+            after = writer.client.config.metadata_partitions
+            return MetadataTableChange(tuple(one for one in after if one not in before), (), after)
+
     def delete(self, partitions: Collection[str] | None = None) -> MetadataTableChange:
         """Delete the metadata table, or partitions of it; the table's rows stay.
 
@@ -116,13 +144,17 @@ class MetadataServices:
         quietly(METRICS, None, lambda: report_metrics(self._context.client, self._context.options))
 
     def _initialise(self, client: MetaClient, partitions: Sequence[str] | None) -> MetadataTableChange:
+        writer = self._writer(client)
+        created = writer.initialise(partitions, self._context.executor, current=True)
+        return MetadataTableChange(created, (), writer.client.config.metadata_partitions)
+
+    def _writer(self, client: MetaClient) -> MetadataWriter:
         if not WriteConfig.of(self._context.options, client.config).metadata.enable:
             raise InvalidOptionError(
                 "hoodie.metadata.enable=false contradicts making the metadata table",
                 path=client.base_path,
                 remedy="leave the option out",
             )
-        writer = MetadataWriter.open(client, self._context.options)
+        writer = MetadataWriter.open(client, self._context.options, self._context.executor, SliceColumns())
         assert writer is not None  # only where the options switch the metadata table off
-        created = writer.initialise(partitions, self._context.executor, current=True)
-        return MetadataTableChange(created, (), writer.client.config.metadata_partitions)
+        return writer

@@ -1,7 +1,7 @@
 """``CREATE``, ``DROP``, ``SHOW`` and ``REFRESH INDEX``: partitions of the metadata table that find records.
 
-The record index is made and dropped by statement; column statistics and bloom filters are kept by options of writes.
-Secondary and expression indexes that others made are shown and dropped, not made.
+The record index and secondary and expression indexes are made and dropped by statement; column statistics and bloom
+filters of columns themselves are kept by options of writes.
 
 Source: Hudi's ``CreateIndexCommand``, ``DropIndexCommand``, ``ShowIndexesCommand``, ``RefreshIndexCommand``.
 """
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata.reader import index_definitions
-from hudi_hive.options import write as options
+from hudi_hive.options import write as options_of_writes
 from hudi_hive.spark.bridge import JavaValue, python_session, scala_items
 from hudi_hive.spark.statements.definitions.answers import answer
 from hudi_hive.spark.statements.writes import WriteTarget, command
@@ -23,7 +23,9 @@ from hudi_hive.table import MetaClient
 _RECORD_INDEX: Final = "record_index"
 _FILES: Final = "files"
 _MADE_BY_OTHERS: Final = ("secondary_index_", "expr_index_", "func_index_")
-_BY_OPTION: Final = {"column_stats": options.COLUMN_STATS.name, "bloom_filters": options.METADATA_BLOOM_FILTERS.name}
+_PREFIXES: Final = ("secondary_index_", "expr_index_")
+_SECONDARY: Final = "secondary_index"
+_KINDS_OF_COLUMNS: Final = (_SECONDARY, "column_stats", "bloom_filters")
 _SYNTAX: Final = re.compile(
     r"\s*(SHOW\s+INDEXES\s+(FROM|IN)|REFRESH\s+INDEX\s+(`[^`]+`|\w+)\s+ON)\s+(?:TABLE\s+)?(?P<table>.+?)\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
@@ -79,26 +81,43 @@ def refresh_index_plan(target: WriteTarget) -> JavaValue:
 
 
 def create_index_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
-    """``CREATE INDEX record_index``; other indexes are refused.
+    """``CREATE INDEX``: the record index, or a secondary or expression index of one column.
 
     Raises:
-        MetadataTableError: another index, columns that are not the record key, or the index is there.
+        MetadataTableError: the index is there, or cannot be made.
     """
     name, kind = str(node.indexName()), str(node.indexType()).lower()
     columns = [".".join(str(part) for part in scala_items(item._1().name())) for item in scala_items(node.columns())]
+    options = {str(item._1()): str(item._2()) for item in scala_items(node.properties().toSeq())}
     if_not_exists = bool(node.ignoreIfExists())
-    _refuse_index(target, name, kind, columns)
+    of_column = _is_of_column(target, name, kind, columns)
+    if not of_column:
+        _refuse_index(target, name, kind, columns)
 
     def run() -> None:
-        if name in target.client.reload().config.metadata_partitions:
+        existing = target.client.reload().config.metadata_partitions
+        if {name, *(f"{prefix}{name}" for prefix in _PREFIXES)} & set(existing):
             if if_not_exists:
                 return
             raise MetadataTableError(f"{target.name} has the index {name} already", path=target.location)
-        made = {**target.settings, options.METADATA_ENABLE.name: "true", options.RECORD_INDEX.name: "true"}
+        made = {**target.settings, options_of_writes.METADATA_ENABLE.name: "true"}
+        if of_column:
+            services = table_services(python_session(target.hook.session), target.location, made)
+            services.metadata.create_index(name, kind or _SECONDARY, columns, options)
+            return
+        made[options_of_writes.RECORD_INDEX.name] = "true"
         services = table_services(python_session(target.hook.session), target.location, made)
         services.metadata.init([*target.client.config.metadata_partitions, name])
 
     return command(target.hook.environment.jvm, f"CREATE INDEX {name} ON {target.name}", run)
+
+
+def _is_of_column(target: WriteTarget, name: str, kind: str, columns: list[str]) -> bool:
+    """Whether a statement is about a secondary or expression index, and not the record index."""
+    keys = {one.lower() for one in target.client.config.record_keys}
+    if kind in _KINDS_OF_COLUMNS:
+        return True
+    return kind == "" and name != _RECORD_INDEX and not keys & {one.lower() for one in columns}
 
 
 def drop_index_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -123,20 +142,18 @@ def drop_index_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 def _refuse_index(target: WriteTarget, name: str, kind: str, columns: list[str]) -> None:
     """Refuse what is no record index of the table's key."""
     keys = target.client.config.record_keys
-    if kind in _BY_OPTION:
-        message = f"CREATE INDEX … USING {kind}: an index by expression is not made"
-        remedy = f"SET {_BY_OPTION[kind]}=true: the next write makes the index of all columns"
-    elif kind not in ("", _RECORD_INDEX):
-        message, remedy = f"CREATE INDEX … USING {kind}: there is no such index", f"leave USING out: {_RECORD_INDEX}"
+    if kind not in ("", _RECORD_INDEX):
+        message, remedy = (
+            f"CREATE INDEX … USING {kind}: there is no such index",
+            f"one of {', '.join(_KINDS_OF_COLUMNS)}",
+        )
     elif {one.lower() for one in columns} == {one.lower() for one in keys} and keys:
         if name == _RECORD_INDEX:
             return
         message, remedy = f"the index of the record key cannot be called {name}", f"call it {_RECORD_INDEX}"
-    elif name == _RECORD_INDEX or {one.lower() for one in columns} & {one.lower() for one in keys}:
+    else:
         message = f"{_RECORD_INDEX} is the index of the whole record key"
         remedy = f"give its columns: {', '.join(keys)}" if keys else "the table has no record key"
-    else:
-        message, remedy = f"CREATE INDEX {name}: secondary indexes are not made", "make it with Hudi"
     raise MetadataTableError(f"{message} ({target.name})", path=target.location, remedy=remedy)
 
 

@@ -1,0 +1,224 @@
+"""``MetadataMaker``: makes the metadata table and its partitions from what the table holds.
+
+Source: docs/format.md#metadata-timeline, RFC-15.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from hudi_hive.errors import MetadataTableError
+from hudi_hive.metadata.reader import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    EXPRESSION_PREFIX,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    SECONDARY_PREFIX,
+    IndexDefinition,
+)
+from hudi_hive.metadata.writer import initialise as init
+from hudi_hive.metadata.writer.column_indexes import ColumnIndexRecords, RowSource, is_written
+from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
+from hudi_hive.metadata.writer.state import listed_partitions
+from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_columns
+from hudi_hive.metadata.writer.store import MetadataStore
+from hudi_hive.metrics import METADATA_METRICS
+from hudi_hive.options import write
+from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
+from hudi_hive.table import MetaClient
+
+WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
+"""Partitions of the metadata table that are made and kept in step, in the order of making."""
+
+STATS: Final = frozenset({COLUMN_STATS, PARTITION_STATS})
+
+_log = logging.getLogger(__name__)
+
+
+class MetadataMaker:
+    """Makes the metadata table of a table; the part of ``MetadataWriter`` that begins it."""
+
+    def __init__(
+        self,
+        client: MetaClient,
+        options: Mapping[str, str],
+        executor: MetadataTaskRunner | None = None,
+        source: RowSource | None = None,
+    ) -> None:
+        self._client = client
+        self.executor = executor
+        self.source = source
+        self.options = dict(options)
+        self._schema: Mapping[str, object] | None = None
+        self._versions: Sequence[InternalSchema] = ()
+        self.behind: Callable[[MetaClient], MetaClient] | None = None
+        self.store: MetadataStore | None = None
+        self._indexed: tuple[Mapping[str, object], tuple[IndexedColumn, ...]] | None = None
+
+    @property
+    def client(self) -> MetaClient:
+        """The table, as of the last change of its properties by this writer."""
+        return self._client
+
+    # -- making --------------------------------------------------------------------------------------------------
+
+    @property
+    def configured_partitions(self) -> tuple[str, ...]:
+        """Partitions that the metadata table has or is to have by the options, in the order of initialisation."""
+        chosen = self._chosen()
+        return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
+
+    def schema_versions(self) -> tuple[InternalSchema, ...]:
+        """Versions of the id-based schema, the newest first; none for a table without ids."""
+        if self._versions:
+            return tuple(self._versions)
+        evolved = self._client.evolved_schema()
+        if evolved is None:
+            return ()
+        versions = {version.version_id: version for version in (*evolved.history, evolved.query)}
+        return tuple(versions[version_id] for version_id in sorted(versions, reverse=True))
+
+    def _chosen(self) -> set[str]:
+        config, options = self._client.config, self.options
+        modern = config.version >= 8
+        stats = write.COLUMN_STATS.of(options, modern)
+        chosen = {FILES} | listed_partitions(self._client)
+        if stats:
+            chosen.add(COLUMN_STATS)
+        if stats and modern and config.is_partitioned and write.PARTITION_STATS.of(options, True):
+            chosen.add(PARTITION_STATS)
+        if write.METADATA_BLOOM_FILTERS.of(options):
+            chosen.add(BLOOM_FILTERS)
+        if write.RECORD_INDEX.of(options):
+            chosen.add(RECORD_INDEX)
+        return chosen
+
+    def initialise(
+        self,
+        partitions: Sequence[str] | None = None,
+        executor: MetadataTaskRunner | None = None,
+        *,
+        current: bool = False,
+    ) -> tuple[str, ...]:
+        """Initialise the metadata table, or its missing partitions, from all committed files.
+
+        On a local disk one partition after the other: each is there for readers and writers once it is whole. A death
+        on the way leaves those that are, and the next call goes on. On a store, where every step is waited for, all of
+        them at once.
+
+        Args:
+            partitions: the partitions that shall be there; what the options say without it.
+            executor: runs the reading of files' footers and keys.
+            current: as of :meth:`apply`.
+
+        Returns:
+            The partitions that were made. ``partition_stats`` is left out where a file's ranges are not known.
+
+        Raises:
+            MetadataTableError: a partition that is not written.
+        """
+        selected = self.configured_partitions if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
+        unknown = sorted(set(selected) - set(WRITTEN_PARTITIONS) - set(self._client.config.metadata_partitions))
+        if unknown:
+            raise MetadataTableError(
+                f"the metadata table's partition {unknown[0]!r} is not written",
+                path=self._client.base_path,
+                remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
+            )
+        if not current:
+            self._client = self._client.reload()
+        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self.client_has(name)]
+        if FILES not in missing:
+            return self._made(missing, executor)
+        with METADATA_METRICS.timed("initialize"):
+            return self._made(missing, executor)
+
+    def _made(self, missing: Sequence[str], executor: MetadataTaskRunner | None) -> tuple[str, ...]:
+        """Make partitions that are not there; those that were made."""
+        one_by_one = self._client.storage.is_local or len(missing) < 2
+        made_partitions: list[str] = []
+        for names in [[name] for name in missing] if one_by_one else [missing]:
+            is_new = FILES in names
+            store = init.make_own_table(self._client) if is_new else MetadataStore(self._client)
+            columns = self.statistics_columns() if STATS.intersection(names) else ()
+            with init.NewPartitions(store, is_new=is_new) as new:
+                for name in names:
+                    self._add_partition(new, name, columns if name in STATS else (), executor)
+            self._client, self.store = new.client, store
+            made_partitions += new.names
+        return tuple(made_partitions)
+
+    def _add_partition(
+        self,
+        new: init.NewPartitions,
+        name: str,
+        columns: Sequence[IndexedColumn],
+        executor: MetadataTaskRunner | None,
+    ) -> None:
+        if name in STATS and not columns:
+            return  # a table without schema; made once it has one
+        records_of_groups = initial_records(self._client, name, columns, executor, self.schema_versions())
+        if records_of_groups is None:
+            _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
+            return
+        new.define_index(name, [column.name for column in columns])
+        new.add(name, self._groups(name, len(records_of_groups)), records_of_groups)
+
+    def column_indexes(self, definitions: tuple[IndexDefinition, ...]) -> ColumnIndexRecords:
+        """The secondary and expression indexes of some definitions, with the rows that they are made of."""
+        assert self.source is not None  # whoever writes rows can read them
+        behind = self._client if self.behind is None else self.behind(self._client)
+        return ColumnIndexRecords(self._client, behind, self.source, definitions)
+
+    def add_index(self, definition: IndexDefinition) -> bool:
+        """Make a secondary or expression index of all rows, under the table's lock; false if it is there.
+
+        A secondary index goes by the record index, which is made where it is missing.
+
+        Raises:
+            MetadataTableError: the table has no metadata table, or the index is of a column or function that is not
+                understood.
+        """
+        if self.client_has(definition.name):
+            return False
+        if not is_written(self._client, definition) or self.source is None:
+            raise MetadataTableError(f"the index {definition.name} is not understood", path=self._client.base_path)
+        needed = (FILES, RECORD_INDEX) if definition.name.startswith(SECONDARY_PREFIX) else (FILES,)
+        self.initialise([*self._client.config.metadata_partitions, *needed], self.executor, current=True)
+        store = MetadataStore(self._client)
+        made = self.column_indexes((definition,)).initial(definition, _last_write(self._client))
+        with init.NewPartitions(store, is_new=False) as new:
+            new.define_column_index(definition)
+            new.add(definition.name, self._groups(definition.name, len(made)), made)
+        self._client, self.store = new.client, store
+        return True
+
+    def _groups(self, partition: str, count: int) -> int:
+        """File groups of a partition that begins with so many records; their number stays."""
+        if partition == RECORD_INDEX or partition.startswith(SECONDARY_PREFIX):
+            return record_index_groups(count, self.options)
+        if partition == BLOOM_FILTERS:
+            return write.METADATA_BLOOM_GROUPS.of(self.options)
+        return 2 if partition == COLUMN_STATS or partition.startswith(EXPRESSION_PREFIX) else 1
+
+    def client_has(self, partition: str) -> bool:
+        """Whether a partition of the metadata table is complete."""
+        return partition in self._client.config.metadata_partitions
+
+    def statistics_columns(self) -> tuple[IndexedColumn, ...]:
+        """The columns that have statistics; once for each schema."""
+        avro = self._schema if self._schema is not None else self._client.avro_schema()
+        if avro is None:
+            return ()
+        if self._indexed is None or self._indexed[0] != avro:
+            schema = with_meta_fields(avro_to_arrow(dict(avro)))
+            self._indexed = avro, indexed_columns(self._client, schema, self.options, self.schema_versions())
+        return self._indexed[1]
+
+
+def _last_write(client: MetaClient) -> str:
+    return max((instant.requested for instant in client.timeline.write_instants()), default="")
