@@ -88,6 +88,8 @@ def test_partial_modes_and_markers():
     [
         (6, {"payload": "com.example.MyPayload"}, "com.example.MyPayload"),
         (6, {"payload": MODEL + "FirstValueAvroPayload"}, "FirstValueAvroPayload"),
+        (8, {"mode": "CUSTOM", "payload": MODEL + "FirstValueAvroPayload"}, "FirstValueAvroPayload"),
+        (9, {"mode": "CUSTOM", "payload": MODEL + "FirstValueAvroPayload", "ordering": "ts"}, "FirstValueAvroPayload"),
         (6, {"payload": MODEL + "debezium.MySqlDebeziumAvroPayload", "ordering": "ts"}, "other than _event_seq"),
         (8, {"payload": MODEL + "debezium.PostgresDebeziumAvroPayload", "mode": "CUSTOM"}, "other than _event_lsn"),
         (8, {"mode": "CUSTOM", "payload": MODEL + "debezium.MySqlDebeziumAvroPayload"}, "MySqlDebezium"),

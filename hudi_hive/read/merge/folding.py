@@ -281,30 +281,35 @@ def _winners(events: LogEvents, spec: MergeSpec) -> tuple[Ints, Ints]:
     if not len(contested):
         return winner, cut
     rank = ranks([column.take(pa.array(contested)) for column in events.ordering], len(contested))
-    if spec.in_log is Order.COMMIT_TIME:
-        _by_turns(events, contested, rank, winner)
+    if spec.in_log is Order.COMMIT_TIME or spec.equal_deletes:
+        _by_turns(events, contested, rank, winner, in_order=spec.equal_deletes)
         return winner, cut
     if spec.deletes_yield:
         alive = _behind_deletes(events, contested, rank, winner)
         contested, rank = contested[alive], rank[alive]
-    _greatest(events.key[contested], rank, contested, winner)
+    _greatest(events.key[contested], rank, contested, winner, first=spec.first_of_equals)
     return winner, cut
 
 
-def _by_turns(events: LogEvents, contested: Ints, rank: Ints, winner: Ints) -> None:
-    """Set each key's winner where records replace one another as they come, but deletes go by ordering value."""
+def _by_turns(events: LogEvents, contested: Ints, rank: Ints, winner: Ints, *, in_order: bool) -> None:
+    """Set each key's winner where deletes go by ordering value, the later one among equals, but records do not.
+
+    Records replace one another as they come, or, in order, the one of a greater ordering value replaces an earlier one.
+    """
     key, deletes = events.key[contested], events.deletes[contested]
     last = np.zeros(len(events.keys), np.int64)
     for number, turn in enumerate(turns(key)):
         old = last[key[turn]]
-        wins = ~(deletes[turn] | deletes[old]) | (rank[turn] >= rank[old]) | (number == 0)
+        either = deletes[turn] | deletes[old]
+        free = rank[turn] > rank[old] if in_order else ~either
+        wins = free | (either & (rank[turn] >= rank[old])) | (number == 0)
         last[key[turn[wins]]] = turn[wins]
     winner[key] = contested[last[key]]
 
 
-def _greatest(key: Ints, rank: Ints, position: Ints, winner: Ints) -> None:
-    """Set each key's winner to the position of the greatest rank, the last one among equals."""
-    order = np.lexsort((position, rank, key))
+def _greatest(key: Ints, rank: Ints, position: Ints, winner: Ints, *, first: bool) -> None:
+    """Set each key's winner to the position of the greatest rank, among equals the first or the last one."""
+    order = np.lexsort((-position if first else position, rank, key))
     winner[key[order]] = position[order]
 
 

@@ -9,7 +9,7 @@ Source: docs/format.md#merge-modes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -187,11 +187,19 @@ class _Merger:
                     sequence_numbers(base_ordering), sequence_numbers(log_ordering), len(with_ordering)
                 )
             else:
-                result[~missing] = not_less(log_ordering, base_ordering, len(with_ordering))
+                result[~missing] = self._beats(log_ordering, base_ordering, key[open_][~missing])
         else:
-            result = not_less(log_ordering, base_ordering, len(open_))
+            result = self._beats(log_ordering, base_ordering, key[open_])
         wins[open_] = result
         return wins
+
+    def _beats(self, log: Sequence[pa.Array], base: Sequence[pa.Array], key: Ints) -> Flags:
+        """Whether ordering values of the log beat those of base records; with the number of each one's key."""
+        wins = not_less(log, base, len(key))
+        if not self._spec.first_of_equals:
+            return wins
+        greater = ~not_less(base, log, len(key))
+        return np.where(self._log.deleted[key], wins, greater) if self._spec.equal_deletes else greater
 
     def _replace(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         row = self._log.row[key]

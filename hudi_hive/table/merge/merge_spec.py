@@ -74,6 +74,8 @@ class MergeSpec:
         loser_fills: whether a record that loses fills the winner's values so.
         newest_meta: whether the meta columns are those of the later record even if it loses.
         deletes_in_order: deletes win and lose by ordering value even where data records do not.
+        first_of_equals: whether of records with equal ordering values the earlier one stays.
+        equal_deletes: whether that is so among data records alone: a delete and an equal record go by who comes later.
         sequence: on the base, ordering values are texts ``file.position``, compared as numbers, and the base record
             stays among equals; in the log they are compared as texts.
         marks_delete: whether ``_hoodie_is_deleted`` deletes.
@@ -93,6 +95,8 @@ class MergeSpec:
     loser_fills: bool = True
     newest_meta: bool = False
     deletes_in_order: bool = False
+    first_of_equals: bool = False
+    equal_deletes: bool = False
     sequence: bool = False
     marks_delete: bool = True
     unavailable_value: str = UNAVAILABLE_VALUE
@@ -157,6 +161,7 @@ _Way = tuple["MergeSpec", str | None]
 
 _POSTGRES: Final = "PostgresDebeziumAvroPayload"
 _MYSQL: Final = "MySqlDebeziumAvroPayload"
+_FIRST_VALUE: Final = "FirstValueAvroPayload"
 _DEBEZIUM_ORDER: Final = {_POSTGRES: "_event_lsn", _MYSQL: "_event_seq"}
 _DEBEZIUM_MARKER: Final = ("_change_operation_type", "d")
 
@@ -187,6 +192,8 @@ def _version_6(config: TableConfig) -> _Way:
         return replace(way, partial=Partial.FILL_UNAVAILABLE, partial_in_log=False, loser_fills=False), payload
     if payload == _MYSQL:
         return replace(way, sequence=True), payload
+    if payload == _FIRST_VALUE and config.ordering_fields:
+        return replace(way, first_of_equals=True), payload
     raise _refused(config, f"payload class {config.payload_class}")
 
 
@@ -241,6 +248,8 @@ def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
         return replace(in_order, partial=Partial.IGNORE_DEFAULTS, newest_meta=True)
     if payload == _POSTGRES:
         return replace(in_order, partial=Partial.FILL_UNAVAILABLE, loser_fills=False)
+    if payload == _FIRST_VALUE and config.version == 8 and config.ordering_fields:
+        return replace(in_order, first_of_equals=True, equal_deletes=config.is_merge_on_read)
     raise _refused(config, f"payload class {config.payload_class}")
 
 

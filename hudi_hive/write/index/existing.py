@@ -72,6 +72,8 @@ def resolve_hits(
     spec = MergeSpec.from_config(client.config) if moves else None
     if spec is not None and spec.partial is not None:
         raise _refused(client, "which merge column by column")
+    if spec is not None and spec.first_of_equals:
+        raise _refused(client, "that keeps the first of equal records")
     by_event = spec is not None and spec.on_base is Order.EVENT_TIME and bool(spec.ordering_fields)
     doubtful = _several(hits) if client.config.is_merge_on_read else np.zeros(hits.num_rows, np.bool_)
     if moves and (by_event or client.config.is_merge_on_read):

@@ -75,9 +75,10 @@ class MutationWriter(TableCommitter):
         )
         self.config = replace(self.config, index=stays)
         self._spec = MergeSpec.from_config(client.config)
-        if self._spec.sequence:
+        if self._spec.sequence or self._spec.first_of_equals:
             raise UnsupportedTableError(
-                "mutations of a table that orders records by file positions are not supported",
+                "mutations of a table that orders records by file positions, or keeps the first of equal ones, are not "
+                "supported",
                 path=client.base_path,
                 remedy="upsert the rows",
             )

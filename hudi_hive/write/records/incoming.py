@@ -304,7 +304,8 @@ def _folded(
     """The row that is left of each key: its number and, if others lend it values, the row itself."""
     names = pa.array(key_ids).cast(pa.string())
     batch = one_batch(rows.set_column(0, RECORD_KEY, names))
-    plain = replace(spec, key_fields=(), named_key=False)
+    # Rows of one write are compared before it is known which of them delete.
+    plain = replace(spec, key_fields=(), named_key=False, equal_deletes=False)
     block = LogData("", batch, schema.avro if schema is not None else {"fields": []})
     folded = fold(LogRecords((block,)), plain, batch.schema, lambda data: data.batch)
     assert folded is not None

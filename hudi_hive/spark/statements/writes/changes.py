@@ -32,6 +32,7 @@ def update_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     Raises:
         SparkError: it assigns no column of the table, or one of its key or partition path.
     """
+    target.check_replaces(UPDATE)
     nodes = Nodes(target.hook.environment.jvm)
     table = nodes.readable(node.table())
     alias = _qualifier(table)

@@ -57,6 +57,7 @@ def merge_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
             order, or a source without a name.
         SchemaError: a new column whose type nothing tells.
     """
+    target.check_replaces("MERGE INTO")
     evolution = _evolution(target, node) if argument(node, "withSchemaEvolution") else None
     if evolution is not None and evolution.changes:
         target = target.with_columns(evolution.after)

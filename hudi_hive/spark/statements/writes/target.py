@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
-from hudi_hive.errors import InvalidOptionError, SparkError, WriteConflictError
+from hudi_hive.errors import InvalidOptionError, SparkError, UnsupportedTableError, WriteConflictError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_HIVE_TIMESTAMP_FOLDERS, HOODIE_PREFIX
 from hudi_hive.options import Face, Operation, OptionSet
@@ -173,6 +173,19 @@ class WriteTarget:
     def merge_rules(self) -> MergeSpec:
         """Which of two records of a key counts."""
         return MergeSpec.from_config(self.client.config)
+
+    def check_replaces(self, statement: str) -> None:
+        """Refuse a statement that changes rows where a row of an equal ordering value would change nothing.
+
+        Raises:
+            UnsupportedTableError: it is such a table.
+        """
+        if self.merge_rules.first_of_equals:
+            raise UnsupportedTableError(
+                f"{statement} of {self.name}, which keeps the first of records with equal ordering values",
+                path=self.location,
+                remedy="INSERT the rows with greater ordering values",
+            )
 
     def setting(self, name: str) -> str | None:
         """An option of this write, else a setting of the session; None where it is not set."""
