@@ -7,6 +7,7 @@ import tarfile
 import pytest
 
 import hudi_hive.spark as hudi_spark
+from tests.support.column_indexes import refuse_differences
 from tests.support.fixture_tables import DATA
 
 pytestmark = pytest.mark.jvm
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.jvm
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("indexes")
-    for name in ("v9_cow_expression", "v8_mor_secondary"):
+    for name in ("v9_cow_expression", "v9_cow_secondary"):
         with tarfile.open(DATA / "column_indexes" / f"{name}.tar.xz") as archive:
             archive.extractall(folder)
     return folder
@@ -58,4 +59,28 @@ def test_functions_of_another_zone_than_the_index_s_are_not_asked(spark, tables)
 
 
 def test_values_ask_a_secondary_index(spark, tables):
-    assert check(spark, tables / "v8_mor_secondary", "rider = 'bob$x' AND num > 0") > 0
+    assert check(spark, tables / "v9_cow_secondary", "rider = 'moved' AND ver > 0") > 0
+
+
+def test_statements_make_show_and_drop_indexes(spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE made (id STRING, name STRING, at TIMESTAMP) USING hudi LOCATION '{path}' "
+        "TBLPROPERTIES (primaryKey = 'id', preCombineField = 'at')"
+    )
+    try:
+        spark.sql("INSERT INTO made VALUES ('a', 'x', TIMESTAMP '2020-01-02'), ('b', 'y', TIMESTAMP '2021-01-02')")
+        spark.sql("CREATE INDEX by_name ON made (name)")
+        spark.sql("CREATE INDEX y ON made USING column_stats (at) OPTIONS (expr = 'year')")
+        spark.sql("CREATE INDEX IF NOT EXISTS y ON made USING column_stats (at) OPTIONS (expr = 'year')")
+        spark.sql("UPDATE made SET name = 'z' WHERE id = 'a'")
+        assert refuse_differences(path) == ["expr_index_y", "secondary_index_by_name"]
+        shown = {(row.index_name, row.col_name) for row in spark.sql("SHOW INDEXES FROM made").collect()}
+        assert {("expr_index_y", "at"), ("secondary_index_by_name", "name")} <= {(a, b) for b, a in shown} | shown
+        spark.sql("DROP INDEX y ON made")
+        hudi_spark.drop_index(spark, str(path), "by_name")
+        assert refuse_differences(path) == []
+        hudi_spark.create_index(spark, str(path), "lo", "name", "bloom_filters", {"expr": "lower"})
+        assert refuse_differences(path) == ["expr_index_lo"]
+    finally:
+        spark.sql("DROP TABLE made")

@@ -46,6 +46,18 @@ def merge_on_read() -> Path:
 
 
 @cache
+def with_column_indexes() -> Path:
+    """A table with a secondary and an expression index."""
+    path = _folder()
+    make(path)
+    put(path, {}, rows())
+    metadata = HudiTable.open(path).metadata
+    metadata.create_index("by_name", "name")
+    metadata.create_index("long", "name", "column_stats", {"expr": "length"})
+    return path
+
+
+@cache
 def copy_on_write(version: int = 8) -> Path:
     """A copy-on-write table of three commits with change data."""
     path = _folder()
@@ -324,6 +336,8 @@ READ_CASES = (
     of_read(read.METADATA_VALIDATE, "true", listed),
     of_read(read.DATA_SKIPPING, "false", _scan(merge_on_read, "id > 55")),
     of_read(write.RECORD_INDEX, "true", _scan(merge_on_read, "id = 55")),
+    of_read(write.SECONDARY_INDEX, "false", _scan(with_column_indexes, "name = 'n35'")),
+    of_read(write.EXPRESSION_INDEX, "false", _scan(with_column_indexes, "length(name) = 99")),
     of_read(read.INCREMENTAL_FORMAT, "cdc", _scan(copy_on_write), **_ALL),
     of_read(read.MERGE_TYPE, "skip_merge", _scan(merge_on_read)),
     of_read(read.READ_OPTIMIZED, "true", _scan(merge_on_read)),
