@@ -75,8 +75,8 @@ def test_statements_make_show_and_drop_indexes(spark, tmp_path):
         spark.sql("CREATE INDEX IF NOT EXISTS y ON made USING column_stats (at) OPTIONS (expr = 'year')")
         spark.sql("UPDATE made SET name = 'z' WHERE id = 'a'")
         assert refuse_differences(path) == ["expr_index_y", "secondary_index_by_name"]
-        shown = {(row.index_name, row.col_name) for row in spark.sql("SHOW INDEXES FROM made").collect()}
-        assert {("expr_index_y", "at"), ("secondary_index_by_name", "name")} <= {(a, b) for b, a in shown} | shown
+        shown = [row.index_name for row in spark.sql("SHOW INDEXES FROM made").collect()]
+        assert {"expr_index_y", "secondary_index_by_name", "record_index"} <= set(shown)
         spark.sql("DROP INDEX y ON made")
         hudi_spark.drop_index(spark, str(path), "by_name")
         assert refuse_differences(path) == []

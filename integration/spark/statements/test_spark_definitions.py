@@ -111,7 +111,7 @@ def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
         "ALTER TABLE goods UNSET TBLPROPERTIES (k1)",
         "CREATE INDEX record_index ON goods (v)",
         "CREATE INDEX by_id ON goods (id)",
-        "CREATE INDEX by_v ON goods (v)",
+        "CREATE INDEX by_v ON goods (v) OPTIONS (expr = 'lower')",
         "CREATE INDEX c ON goods USING column_stats (v)",
         "CREATE INDEX l ON goods USING lucene (v)",
         "DROP INDEX record_index ON goods",
