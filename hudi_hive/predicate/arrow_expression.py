@@ -47,10 +47,15 @@ def bind_as_sql(expression: pc.Expression, schema: pa.Schema) -> Node:
     if outline is None:
         return bind_expression(expression, schema)
     parts = outline.operands if isinstance(outline, nodes.And) else (outline,)
-    translated = [part for part in parts if not any(isinstance(node, nodes.Unknown) for node in nodes.walk(part))]
+    translated = [part for part in parts if all(_can_be_evaluated(node) for node in nodes.walk(part))]
     if len(translated) < len(parts):
         translated.append(bind_expression(expression, schema))
     return nodes.conjunction(translated)
+
+
+def _can_be_evaluated(node: Node) -> bool:
+    """Whether a node is known, and of columns alone: functions of columns stand in outlines."""
+    return not isinstance(node, nodes.Unknown) and all(column.derived is None for column in nodes.own_columns(node))
 
 
 def _without(table: pa.Table, name: str) -> pa.Table:
