@@ -64,3 +64,9 @@ cli.main(["sql", "SELECT count(*) FROM t", "--table", "t={path}", "--format", "c
 print([m for m in ("pandas", "thrift", "hudi_hive.metastore") if m in sys.modules])
 """
     assert _run(code).splitlines()[-1] == "[]"
+
+
+def test_the_spark_package_loads_no_engine_but_spark():
+    engines = ("pandas", "grpc", "duckdb", "polars", "boto3", "fsspec", "datafusion", "click", "rich")
+    code = f"import sys, hudi_hive.spark; print([m for m in {engines!r} if m in sys.modules])"
+    assert _run(code).strip() == "[]"

@@ -1,11 +1,7 @@
-"""Sessions that are enabled again, disabled, and stopped and made again in one process."""
+"""Sessions that are enabled again, and disabled."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,12 +11,9 @@ from pyspark.sql.readwriter import DataFrameWriter
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
-from integration.support.spark_options import START_SECONDS
-from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
-ROOT = Path(__file__).parents[3]
 OPTIONS = {
     "hoodie.table.name": "trips",
     "hoodie.datasource.write.recordkey.field": "id",
@@ -75,21 +68,3 @@ def test_a_session_is_enabled_once_and_disabled_to_what_it_was(spark: SparkSessi
     assert session.sql(f"UPDATE hudi.`{path}` SET name = 'b'").collect() == []
     assert getattr(DataFrameWriter.saveAsTable, "_hudi_hive", False)
     assert [row.name for row in session.read.format("hudi").load(path).collect()] == ["b"]
-
-
-@pytest.mark.parametrize("cycles", [4, long_case(20)])
-def test_sessions_that_are_stopped_and_made_again_leave_nothing(cycles: int, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "integration.support.session_cycles", str(tmp_path), str(cycles)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=START_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    counts = json.loads(done.stdout.splitlines()[-1])
-    print(counts)
-    settled = counts[2]  # what is made once is there by then
-    assert {name: count - settled[name] for name, count in counts[-1].items() if count > settled[name]} == {}
