@@ -16,7 +16,7 @@ import click
 from hudi_hive._version import __version__
 from hudi_hive.cli.help import add_examples, remedy_for, usage_line
 from hudi_hive.cli.option_groups import add_metrics_option
-from hudi_hive.cli.reporting import LOG_FORMATS, set_up_logging
+from hudi_hive.cli.reporting import LOG_FORMATS, log_lines
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.progress import show_progress
 from hudi_hive.redaction import printable, redact
@@ -109,7 +109,7 @@ def cli(context: click.Context, quiet: bool, verbose: int, log_format: str) -> N
     """Plan, read and sync Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles."""
     if quiet and verbose:
         raise click.UsageError("'--quiet' and '--verbose' do not go together.")
-    set_up_logging(-1 if quiet else verbose, log_format)
+    context.with_resource(log_lines(-1 if quiet else verbose, log_format))
     if not quiet and sys.stderr.isatty():
         context.with_resource(show_progress())
 

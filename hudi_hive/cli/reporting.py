@@ -6,6 +6,8 @@ import datetime
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from hudi_hive.redaction import escaped, printable, redact
@@ -37,8 +39,9 @@ class LogLines(logging.Formatter):
         return escaped(json.dumps(line, ensure_ascii=False))
 
 
-def set_up_logging(verbosity: int, log_format: str) -> None:
-    """Write log lines of this package to standard error.
+@contextmanager
+def log_lines(verbosity: int, log_format: str) -> Iterator[None]:
+    """Write log lines of this package to standard error while the block runs.
 
     Args:
         verbosity: -1 errors alone, 0 warnings too, 1 what is done, 2 everything.
@@ -46,11 +49,13 @@ def set_up_logging(verbosity: int, log_format: str) -> None:
     """
     levels = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}
     logger = logging.getLogger(_LOGGER)
-    for handler in list(logger.handlers):
-        if isinstance(handler.formatter, LogLines):  # of a command that ran before in this process
-            logger.removeHandler(handler)
+    before = logger.level
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines(log_format))
     logger.addHandler(handler)
     logger.setLevel(levels.get(verbosity, logging.DEBUG))
-    logger.propagate = False
+    try:
+        yield
+    finally:  # another command, or a program of its own, may go on in this process
+        logger.removeHandler(handler)
+        logger.setLevel(before)

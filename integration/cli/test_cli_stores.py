@@ -18,7 +18,7 @@ from tests.cli.shared.cli_helpers import run
 
 __all__ = ["run"]
 
-WITHOUT = {"demo", "metastore start", "metastore stop", "metastore status"}
+WITHOUT = {"completion", "demo", "metastore start", "metastore stop", "metastore status", "spark jar", "spark package"}
 """Commands that open no table."""
 
 

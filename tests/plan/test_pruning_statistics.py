@@ -297,7 +297,7 @@ def test_bloom_filters_rule_out_files():
     texts = {"empty": blooms.simple(), "full": blooms.simple(data=b"\xff" * 125)}
 
     class Made:
-        def bloom_filters(self, partition, file_names):
+        def bloom_filters(self, partition, file_names, index="bloom_filters"):
             lines = [
                 {"file_name": n, "type": "SIMPLE", "filter": texts[n.split("-")[1]]}
                 for n in file_names

@@ -112,8 +112,11 @@ def change_version(
     compacted: list[Instant] = []
     dropped = client.config.metadata_partitions
     steps = _steps(before, target)
+    for earlier, version in zip((before, *steps), steps, strict=False):  # all of them ahead of the first change
+        _check(client, earlier, version)
     for version in steps:
-        _check(context.reload().client, version)
+        now = context.reload().client
+        _check(now, now.config.version, version)
         compacted += _prepare(context, version)
         _step(context, version)
     if not steps:
@@ -165,22 +168,22 @@ def _steps(before: int, target: int) -> tuple[int, ...]:
     return tuple(reversed(VERSIONS[last:first]))
 
 
-def _check(client: MetaClient, target: int) -> None:
-    """Refuse what the target version lacks, ahead of any change."""
+def _check(client: MetaClient, before: int, target: int) -> None:
+    """Refuse what the target version of a step lacks, ahead of any change."""
     config = client.config
-    if 9 in (config.version, target) and config.key_generator in _COMPLEX and len(config.record_keys) == 1:
+    if 9 in (before, target) and config.key_generator in _COMPLEX and len(config.record_keys) == 1:
         raise UnsupportedTableError(
             "a complex key of one field is written in another form by version 9",
             path=client.base_path,
             remedy="copy the rows into a new table",
         )
-    if config.is_merge_on_read and {config.version, target} == _LAYOUTS and client.timeline.completed({SAVEPOINT}):
+    if config.is_merge_on_read and {before, target} == _LAYOUTS and client.timeline.completed({SAVEPOINT}):
         raise UnsupportedTableError(
             "a savepoint of a merge-on-read table could not be restored in the other layout of the timeline",
             path=client.base_path,
             remedy="delete the savepoints first",
         )
-    if config.key_generator == "USER_PROVIDED" and {config.version, target} == {6, 8}:
+    if config.key_generator == "USER_PROVIDED" and {before, target} == {6, 8}:
         raise UnsupportedTableError(
             "a key generator that is not Hudi's has no type in version 8",
             path=client.base_path,

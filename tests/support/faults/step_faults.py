@@ -69,7 +69,8 @@ _NAMES_OF_MODULES: dict[str, str] = {
     " TimelineWriter.complete TimelineWriter.delete TimelineWriter._create",
     "hudi_hive.timeline.core.instant_times": "InstantClock.new_instant InstantClock.completion_time",
     "hudi_hive.metadata.writer.writer": "MetadataWriter.check MetadataWriter.open MetadataWriter.apply"
-    " MetadataWriter._repaired MetadataWriter.initialise run_services",
+    " MetadataWriter._repaired run_services",
+    "hudi_hive.metadata.writer.making": "MetadataMaker.initialise",
     "hudi_hive.metadata.writer.store": "MetadataStore.delta_commit write_hfile",
     "hudi_hive.table.core.meta_client": "MetaClient.reload",
     "hudi_hive.timeline.core.timeline": "Timeline.load",

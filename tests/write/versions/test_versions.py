@@ -25,7 +25,6 @@ CHANGES = with_long_cases(
         ("v6_mor_event_time", 8),
         ("v6_mor_part_rli", 5),
         ("v8_cow_custom_keygen", 6),
-        ("v9_mor_parquet_log_rollback", 6),
         ("v9_cow_schema_evo", 8),
     ],
     [
@@ -35,7 +34,7 @@ CHANGES = with_long_cases(
         for case in (
             *("cow_nonpart", "cow_part_mdt", "cow_archived", "cow_cdc", "cow_custom_keygen", "cow_schema_evo"),
             *("mor_event_time", "mor_commit_time", "mor_part_rli", "mor_rollback", "mor_log_compaction"),
-            *("mor_parquet_log_rollback", "mor_crash_mdt", "cow_crash_leftover", "cow_virtual_keys", "mor_types"),
+            *("mor_crash_mdt", "cow_crash_leftover", "cow_virtual_keys", "mor_types"),
         )
     ],
 )
@@ -75,6 +74,14 @@ def test_rows_stay(name: str, to: int, tmp_path: Path) -> None:
     check_tidy(path, to)
     change(path, to)  # nothing is left to do
     assert rows(path) == before
+
+
+def test_savepoints_of_merge_on_read_tables_hold_the_layout(tmp_path: Path) -> None:
+    path = unzip_fixture("v9_mor_parquet_log_rollback", tmp_path)
+    before = rows(path)
+    with pytest.raises(UnsupportedTableError, match="savepoint"):
+        change(path, 6)
+    assert HudiTable.open(path).version == 9 and rows(path) == before
 
 
 @pytest.mark.parametrize(("name", "to"), KILLS)
