@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from hudi_hive.redaction import printable
+from hudi_hive.ui.timeline import moment_text, size_text
 
 
 def render_template(name: str, values: Mapping[str, Any]) -> str:
@@ -44,14 +45,7 @@ def _shown(value: object) -> object:
 
 
 def _bytes(size: int | None) -> str:
-    if size is None:
-        return ""
-    value = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} TB"
+    return "" if size is None else size_text(size)
 
 
 def _number(value: int | None) -> str:
@@ -62,8 +56,7 @@ def _moment(instant: str | None) -> str:
     """The requested time of an instant for people; what is none stays as it is."""
     if not instant or not instant.isdigit() or len(instant) < 14:
         return instant or ""
-    date, clock = f"{instant[:4]}-{instant[4:6]}-{instant[6:8]}", f"{instant[8:10]}:{instant[10:12]}:{instant[12:14]}"
-    return f"{date} {clock}" + (f".{instant[14:17]}" if len(instant) >= 17 else "")
+    return moment_text(instant)
 
 
 def _query(parameters: Mapping[str, object]) -> str:

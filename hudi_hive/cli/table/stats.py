@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from hudi_hive.cli.common import existing_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, log_bytes, parse_file_names
 
 _FOOTER_THREADS = 8
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
@@ -127,9 +127,6 @@ def _sizes(sizes: pa.ChunkedArray) -> dict[str, object]:
 
 
 def _by_partition(slices: pa.Table, rows: pa.Array) -> pa.Table:
-    owner = pc.list_parent_indices(slices["log_sizes"])
-    logs = np.zeros(slices.num_rows, np.int64)
-    np.add.at(logs, owner.to_numpy(), pc.list_flatten(slices["log_sizes"]).to_numpy())
     table = pa.table(
         {
             "partition": slices["partition"],
@@ -137,7 +134,7 @@ def _by_partition(slices: pa.Table, rows: pa.Array) -> pa.Table:
             "base_files": pc.is_valid(slices["base_file"]).cast(pa.int64()),
             "base_bytes": slices["base_size"],
             "log_files": pc.list_value_length(slices["log_files"]).cast(pa.int64()),
-            "log_bytes": logs,
+            "log_bytes": log_bytes(slices),
             "base_rows": rows,
         }
     )

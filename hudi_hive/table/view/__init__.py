@@ -16,6 +16,7 @@ from hudi_hive.table.view.file_system_view import (
     SLICE_SCHEMA,
     FileSystemView,
     ViewTimeline,
+    log_bytes,
 )
 from hudi_hive.table.view.listing import (
     LISTED_SCHEMA,
@@ -47,6 +48,7 @@ __all__ = [
     "is_partition_path",
     "list_concurrently",
     "list_folders",
+    "log_bytes",
     "parse_file_names",
     "walk",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -446,3 +446,11 @@ def _last_of_run(values: IntArray) -> BoolArray:
     last = np.ones(len(values), np.bool_)
     last[:-1] = values[1:] != values[:-1]
     return last
+
+
+def log_bytes(slices: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Bytes of the log files of each slice of a table of :data:`SLICE_SCHEMA`."""
+    sizes = pc.fill_null(pc.list_flatten(slices["log_sizes"]), 0)
+    bytes_of = np.zeros(slices.num_rows, np.int64)
+    np.add.at(bytes_of, pc.list_parent_indices(slices["log_sizes"]).to_numpy(), sizes.to_numpy())
+    return bytes_of

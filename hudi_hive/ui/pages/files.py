@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PathNotFoundError
+from hudi_hive.table.view import log_bytes
 from hudi_hive.table_api import HudiTable
 from hudi_hive.ui.paging import Page, page_number
 
@@ -41,7 +42,7 @@ def files_page(table: HudiTable, parameters: Mapping[str, str]) -> dict[str, Any
             f"no such partition: {partition!r}", path=table.path, remedy="see the list of partitions"
         )
     slices = table.client.file_system_view([partition]).latest_merged_file_slices()
-    logs = _log_bytes(slices)
+    logs = log_bytes(slices)
     size = pc.fill_null(slices["base_size"], 0).to_numpy() + logs
     page = Page.of(np.argsort(-size, kind="stable").tolist(), page_number(parameters))
     columns = ["file_id", "base_instant", "base_file", "base_size", "log_files"]
@@ -62,7 +63,7 @@ def _by_partition(table: HudiTable, partitions: Sequence[str]) -> list[dict[str,
         "base_bytes": sizes,
         "small": pc.and_(has_base, pc.less(sizes, SMALL_FILE_BYTES)).cast(pa.int64()),
         "log_files": pc.list_value_length(slices["log_files"]).cast(pa.int64()),
-        "log_bytes": pa.array(_log_bytes(slices)),
+        "log_bytes": pa.array(log_bytes(slices)),
     }
     summed = pa.table(columns).group_by("partition").aggregate([(name, "sum") for name in list(columns)[1:]])
     by_path = {row.pop("partition"): row for row in summed.to_pylist()}
@@ -71,14 +72,6 @@ def _by_partition(table: HudiTable, partitions: Sequence[str]) -> list[dict[str,
         counts = {name: by_path.get(path, {}).get(f"{name}_sum", 0) for name in list(columns)[1:]}
         rows.append({"partition": path, **counts, "notes": _partition_notes(counts)})
     return rows
-
-
-def _log_bytes(slices: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Bytes of the log files of each slice."""
-    bytes_of = np.zeros(slices.num_rows, np.int64)
-    owner = pc.list_parent_indices(slices["log_sizes"])
-    np.add.at(bytes_of, owner.to_numpy(), pc.fill_null(pc.list_flatten(slices["log_sizes"]), 0).to_numpy())
-    return bytes_of
 
 
 def _partition_notes(counts: Mapping[str, int]) -> list[str]:

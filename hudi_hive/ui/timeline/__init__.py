@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from hudi_hive.ui.timeline.timeline_data import InstantMark, TimelinePicture, collect
-from hudi_hive.ui.timeline.timeline_page import render, render_body, style_sheet
+from hudi_hive.ui.timeline.timeline_page import moment_text, render, render_body, size_text, style_sheet
 
-__all__ = ["InstantMark", "TimelinePicture", "collect", "render", "render_body", "style_sheet"]
+__all__ = [
+    "InstantMark",
+    "TimelinePicture",
+    "collect",
+    "moment_text",
+    "render",
+    "render_body",
+    "size_text",
+    "style_sheet",
+]

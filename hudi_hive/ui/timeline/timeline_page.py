@@ -119,7 +119,8 @@ def _clock(moment: str) -> tuple[str, str]:
     return f"{text[:4]}-{text[4:6]}-{text[6:8]}", f"{text[8:10]}:{text[10:12]}:{text[12:14]}{millis}"
 
 
-def _when(moment: str | None) -> str:
+def moment_text(moment: str | None) -> str:
+    """The time of an instant for people; empty for none."""
     return "" if moment is None else " ".join(_clock(moment))
 
 
@@ -273,17 +274,17 @@ def _tell_instant(mark: InstantMark) -> str:
     if mark.operation:
         lines[0] += f", {mark.operation}"
     if instant.completed:
-        lines.append(f"completed {_when(instant.completed)}, took {_took(instant)}")
+        lines.append(f"completed {moment_text(instant.completed)}, took {_took(instant)}")
     if mark.records is not None:
         inserts, updates, deletes = mark.records
         lines.append(f"{inserts:,} inserts, {updates:,} updates, {deletes:,} deletes")
-        lines.append(f"{mark.files:,} files in {mark.partitions:,} partitions, {_bytes(mark.bytes_written)}")
+        lines.append(f"{mark.files:,} files in {mark.partitions:,} partitions, {size_text(mark.bytes_written)}")
     return "\n".join(lines)
 
 
 def _tell_file(mark: FileMark) -> str:
     where = "" if mark.present else ", cleaned"
-    return f"{mark.kind} file of {mark.instant}{where}\n{mark.name}\n{_bytes(mark.size)}"
+    return f"{mark.kind} file of {mark.instant}{where}\n{mark.name}\n{size_text(mark.size)}"
 
 
 def _took(instant: Instant) -> str:
@@ -295,7 +296,8 @@ def _took(instant: Instant) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _bytes(size: int | None) -> str:
+def size_text(size: int | None) -> str:
+    """A number of bytes for people."""
     if size is None:
         return "size unknown"
     value = float(size)
@@ -345,7 +347,7 @@ def _table(instants: Iterable[InstantMark]) -> str:
         instant = mark.instant
         records = [f"{count:,}" for count in mark.records] if mark.records is not None else ["", "", ""]
         counts = [f"{value:,}" if value is not None else "" for value in (mark.files, mark.partitions)]
-        size = "" if mark.bytes_written is None else _bytes(mark.bytes_written)
+        size = "" if mark.bytes_written is None else size_text(mark.bytes_written)
         state = instant.state.name.lower()
         shown = [instant.action, mark.operation or "", state, instant.requested, instant.completed or ""]
         shown += [_took(instant), *records, *counts, size]
