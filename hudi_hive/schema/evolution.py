@@ -7,7 +7,7 @@ Source: docs/format.md#id-based-schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Self
 
@@ -19,6 +19,7 @@ from hudi_hive.schema.from_arrow import is_avro_name
 from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, InternalType, MapType, RecordType
 from hudi_hive.schema.internal_avro import type_of, with_new_ids
 from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name
+from hudi_hive.schema.replaced_columns import listed_columns, replaced
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.schema.writer_changes import merge_writer
 
@@ -221,6 +222,56 @@ class SchemaUpdate:
         parent, siblings, at = self._member(name, "commented")
         _check_text(text, name)
         return self._with(parent, (*siblings[:at], replace(siblings[at], doc=text), *siblings[at + 1 :]))
+
+    def replace_columns(self, columns: pa.Schema | Sequence[InternalField] | str) -> Self:
+        """Have the columns of a list, in its order, and no others beside the meta columns.
+
+        A column of the list with the name of one that is there is that column: it keeps its values, whether it takes
+        null and how its name is written, and has the list's type and comment. So do fields of structs, in lists and
+        maps too. All others are new, also where an earlier column had their name.
+
+        Args:
+            columns: an Arrow schema, whose fields may have a comment under ``comment`` in their metadata, fields whose
+                ids do not count, or a text as in SQL (``id int, name string COMMENT 'who'``).
+
+        Raises:
+            SchemaError: a column that the table needs is not among them or has another type, a type does not follow
+                from that of the column of its name, a name is there twice or none for a column, or the list is empty.
+        """
+        listed = listed_columns(columns)
+        meta = tuple(item for item in self._now.fields if item.name in _META)
+        old = tuple(item for item in self._now.fields if item.name not in _META)
+        for item in listed:
+            _check_name(item.name, item.name)
+            _check_names(item.type, item.name)
+            _check_text(item.doc, item.name)
+        fields, last_id = replaced(old, listed, self._now.max_column_id)
+        made = self._copy((*meta, *fields), last_id)
+        self._guard_replaced(made.schema)
+        return made
+
+    def _guard_replaced(self, made: InternalSchema) -> None:
+        """Refuse columns in the place of others that lack one which the table depends on, or change its type."""
+        new = {item.id: item for _, item in made.walk()}
+        before = {name.lower(): item for name, item in self._now.walk()}
+        for column, role in self.protected.items():
+            item = before.get(column.lower())
+            if item is None:
+                continue
+            if item.id not in new:
+                raise SchemaError(
+                    f"column {column!r} is not among the columns, and cannot be dropped: it is the table's {role}",
+                    remedy=f"name it too: {column} {type_name(item.type)}",
+                )
+            if type_name(new[item.id].type) != type_name(item.type):
+                raise SchemaError(
+                    f"column {column!r} cannot be changed in type: it is the table's {role}",
+                    remedy=f"name it with its type: {column} {type_name(item.type)}",
+                )
+        ids = {item.id for _, item in self._now.walk()}
+        for name, item in made.walk():
+            if item.id not in ids:
+                self._guard_new(name, _MAY_COME)
 
     # -- names -----------------------------------------------------------------------------------------------------
 

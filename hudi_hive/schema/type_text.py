@@ -1,4 +1,6 @@
-"""Parses type texts of Hive and Spark, such as ``bigint`` and ``struct<a:int,b:array<decimal(10,2)>>``.
+"""Parses type texts of Hive and Spark, such as ``struct<a:int,b:array<decimal(10,2)>>``, and lists of columns.
+
+A list is as SQL has it: ``id int, name string COMMENT 'who'``.
 
 Source: Hive's ``TypeInfoUtils``, Spark's ``DataType`` in SQL.
 """
@@ -32,7 +34,9 @@ _PLAIN: Final = {
     "timestamp_ltz": "timestamp",
     "timestamp_ntz": "local-timestamp-micros",
 }
-_TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z0-9_]+|[<>(),:])")
+_TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|'(?:[^']|'')*'|[A-Za-z0-9_]+|[<>(),:])")
+_NAME: Final = re.compile(r"`|\w")
+_TYPES: Final = "as Hive and Spark write them: int, bigint, decimal(10,2), struct<a:int,b:string>, array<…>, map<…>"
 _MOST_DIGITS: Final = 38
 _MAX_NUMBER: Final = 9  # digits of a length or precision
 _MAX_DEPTH: Final = 100
@@ -50,9 +54,23 @@ def parse_type(text: str) -> InternalType:
     return kind
 
 
+def parse_columns(text: str) -> tuple[InternalField, ...]:
+    """Parse a list of columns as SQL has it, ``name type [COMMENT 'text'], …``, to fields with provisional ids.
+
+    Raises:
+        SchemaError: it is none.
+    """
+    reader = _Reader(
+        text, "list of columns", "as in SQL: id int, name string COMMENT 'who', info struct<a:int,b:string>"
+    )
+    made = reader.fields()
+    reader.end()
+    return made
+
+
 class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, what: str = "column type", remedy: str = _TYPES) -> None:
+        self._text, self._what, self._remedy = text, what, remedy
         self._tokens: list[str] = []
         at = 0
         while at < len(text.rstrip()):
@@ -67,8 +85,8 @@ class _Reader:
     def _unknown(self) -> SchemaError:
         shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
         return SchemaError(
-            f"{shown!r} is no column type",
-            remedy="as Hive and Spark write them: int, bigint, decimal(10,2), struct<a:int,b:string>, array<…>, map<…>",
+            f"{shown!r} is no {self._what}",
+            remedy=self._remedy,
         )
 
     def _next(self, expected: str | None = None) -> str:
@@ -122,14 +140,30 @@ class _Reader:
 
     def _struct(self) -> InternalType:
         self._next("<")
-        fields: list[InternalField] = []
-        while not fields or self._follows(","):
+        fields = self.fields()
+        self._next(">")
+        return RecordType(fields)
+
+    def fields(self) -> tuple[InternalField, ...]:
+        """Names, types and comments, with commas between."""
+        made: list[InternalField] = []
+        while not made or self._follows(","):
             name = self._next()
+            if not _NAME.match(name):
+                raise self._unknown()
             name = name[1:-1].replace("``", "`") if name.startswith("`") else name
             self._follows(":")
-            fields.append(InternalField(-1, name, True, self.type()))
-        self._next(">")
-        return RecordType(tuple(fields))
+            made.append(InternalField(-1, name, True, self.type(), self._comment()))
+        return tuple(made)
+
+    def _comment(self) -> str | None:
+        if self._at >= len(self._tokens) or self._tokens[self._at].lower() != "comment":
+            return None
+        self._at += 1
+        text = self._next()
+        if not text.startswith("'"):
+            raise self._unknown()
+        return text[1:-1].replace("''", "'")
 
     def _map(self) -> InternalType:
         self._next("<")

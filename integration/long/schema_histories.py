@@ -1,6 +1,7 @@
 """Histories of tables whose columns change, ours and real Hudi's by turns, each read by the other one.
 
     python -m integration.long.schema_histories [--version 8] [--type MERGE_ON_READ] [--seed 3] [--histories 24]
+    python -m integration.long.schema_histories --replace --histories 6
 
 A history: we make a table and live through changes of columns, writes and services; real Hudi reads it, with
 ``hoodie.schema.on.read.enable``; then it changes columns by SQL and upserts, and we read; then we go on, and it reads
@@ -245,13 +246,12 @@ def compare(what: str, actual: Mapping[str, Row], expected: Mapping[str, Row]) -
 # -- one history -------------------------------------------------------------------------------------------------------
 
 
-def run(history: History, peer: HudiPeer, path: Path, counts: Counter[str]) -> None:
+def run(history: History, peer: HudiPeer, path: Path, counts: Counter[str], replacing: float) -> None:
     """One history; raises what went wrong, with the story in a note."""
     # Real Hudi 1.0.2 cannot write nulls into log files of tables with statistics of columns.
     options = {"hoodie.metadata.index.column.stats.enable": "false", "hoodie.parquet.small.file.limit": "0"}
-    life = Life(
-        path, 1000 + history.seed, history.version, history.table_type, scalars=SCALARS, options=options, settled=True
-    )
+    seed, chosen = 1000 + history.seed, {"scalars": SCALARS, "options": options, "settled": True}
+    life = Life(path, seed, history.version, history.table_type, **chosen, replacing=replacing)
     theirs = Theirs(life, history, peer, counts)
     try:
         life.run_steps(6)
@@ -274,6 +274,7 @@ def main() -> int:
     parser.add_argument("--type", action="append", choices=TYPES)
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--histories", type=int, default=24)
+    parser.add_argument("--replace", action="store_true", help="most changes of ours replace all columns at once")
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     chosen = parser.parse_args()
@@ -300,7 +301,7 @@ def report(case: History, peer: HudiPeer, path: Path, counts: Counter[str], chos
     """One history, and a line about it."""
     begin, outcome = time.perf_counter(), "ok"
     try:
-        run(case, peer, path, counts)
+        run(case, peer, path, counts, 0.6 if chosen.replace else 0.0)
     except Exception as error:
         notes = "\n".join(getattr(error, "__notes__", []))
         outcome = f"FAILED {type(error).__name__}: {str(error)[:2500]}\n{notes}"

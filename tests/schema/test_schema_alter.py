@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -178,9 +179,32 @@ def test_columns_of_orc_tables_go_by_ids(tmp_path):
     for new in ("fresh", other):
         assert read.column(new).null_count == read.num_rows
     value = next(v for v in rows.column(name).to_pylist() if v is not None)
+    kept = [field for field in read.schema if field.name in keys]
+    listed = pa.schema([*kept, pa.field("renamed", read.schema.field("renamed").type), pa.field("last", pa.int32())])
+    HudiTable.open(table.path).update_schema(NO_METADATA).replace_columns(listed).commit()
+    after = HudiTable.open(table.path).scan().to_arrow().sort_by("_hoodie_record_key")
+    assert after.column_names[5:] == listed.names and after.column("last").null_count == after.num_rows
+    assert after.select(listed.names[:-1]) == read.select(listed.names[:-1])
     text = f"renamed = '{value}'" if isinstance(value, str) else f"renamed = {value}"
     passing = HudiTable.open(table.path).scan(row_filter=text).to_arrow()
     assert passing.num_rows == rows.column(name).to_pylist().count(value)
+
+
+def test_a_change_repeated_behind_its_commit_removes_the_heartbeat_that_the_dead_writer_left(tmp_path):
+    make(tmp_path / "t")
+    client = MetaClient.load(tmp_path / "t")
+    done = alter_schema(client, lambda update: update.add("extra", "int"), NO_METADATA)
+    beats = tmp_path / "t/.hoodie/.heartbeat"
+    beats.mkdir(exist_ok=True)
+    for instant in (done.requested, "29990101000000000"):
+        (beats / instant).write_bytes(b"")
+    os.utime(beats / done.requested, (0, 0))
+    with pytest.raises(SchemaError, match="already"):
+        alter(client, lambda update: update.add("extra", "int"), NO_METADATA, dry_run=True)
+    assert (beats / done.requested).exists()  # a trial writes nothing
+    with pytest.raises(SchemaError, match="already"):
+        alter_schema(client, lambda update: update.add("extra", "int"), NO_METADATA)
+    assert [one.name for one in beats.iterdir()] == ["29990101000000000"]  # whose writer lives
 
 
 # -- several writers -------------------------------------------------------------------------------------------------
@@ -381,6 +405,14 @@ def test_the_command_line_alters_a_schema(tmp_path):
         assert found["change"] == arguments[0]
     with pytest.raises(SchemaError, match="leave the schema as it is"):
         run(*alter_it, "nullable", "id", *bare)
+    wanted = (
+        "name string COMMENT 'what it is called', id string, n bigint, info struct<b:int>, part string, "
+        "ts bigint, k int"
+    )
+    found = run(*alter_it, "replace", wanted, "--dry-run")
+    assert [(row["column"], row["change"]) for row in found] == [("ts", "move"), ("k", "add")]
+    with pytest.raises(SchemaError, match="'ts' is not among the columns"):
+        run(*alter_it, "replace", "id string, part string", *bare)
     columns = [(row["column"], row["type"]) for row in run("schema", path)][5:]
     assert columns[:4] == [("name", "string"), ("id", "string"), ("n", "int64"), ("info", "struct<b: int32>")]
     versions = run("schema", "--history", path)

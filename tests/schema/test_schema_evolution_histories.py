@@ -36,7 +36,7 @@ def test_random_histories_cover_every_action(capsys: pytest.CaptureFixture[str])
         pytest.skip("not all histories ran")
     with capsys.disabled():
         print(f"\n{SEEN['histories']} histories: {dict(sorted(SEEN.items()))}")
-    for what in ("add", "drop", "rename", "change_type", "move", "comment"):
+    for what in ("add", "drop", "rename", "change_type", "move", "comment", "replace_columns"):
         assert SEEN[f"change: {what}"] > 0, what
     for what in ("snapshot", "read_optimized", "filter", "time_travel", "incremental", "range"):
         assert SEEN[what] > 10 * SEEN[f"{what} refused"], what

@@ -185,6 +185,82 @@ def test_renames_moves_types_comments_and_null():
     assert UPDATE.required("id").schema is BASE
 
 
+WHOLE = "id string, info struct<x:int,y:int>, part string"
+"""The columns of BASE that the table needs."""
+
+
+def test_columns_in_place_of_all_keep_the_ids_of_their_names():
+    made = UPDATE.replace_columns(
+        "part string, N bigint, tags array<double>, info struct<z:string comment 'new', x:int>, "
+        "id string comment 'it''s', scores map<string,struct<y:int, more:array<int>>>, fresh struct<q:int>"
+    )
+    schema = made.apply(3)
+    assert names(schema) == ["part", "n", "tags", "info", "id", "scores", "fresh"]
+    ids = {name: item.id for name, item in schema.walk()}
+    old = {name: item.id for name, item in BASE.walk()}
+    new = {"fresh", "fresh.q", "info.z", "scores.value.more", "scores.value.more.element"}
+    assert {name for name in ids if name not in old} == new
+    assert all(ids[name] == old[name] for name in ids if name in old)
+    assert sorted(ids[name] for name in new) == list(range(18, 23)) and schema.max_column_id == 22
+    assert {str(found) for found in differences(BASE, schema)} >= {
+        "type n: int -> long",
+        "comment n: a number",
+        "comment id: it's",
+        "drop info.y: int",
+        "add scores.value.more: array<int>",
+        "add fresh: struct<q: int>",
+    }
+    assert schema.find("info.z").doc == "new" and not schema.find("id").optional and not schema.find("info.x").optional
+
+
+def test_a_column_that_a_list_left_out_is_another_one_later():
+    schema = UPDATE.replace_columns(WHOLE).replace_columns(f"n int, {WHOLE}").apply(1)
+    assert schema.find("n").id == 18 and names(schema)[0] == "n"
+
+
+def test_columns_in_place_of_all_from_arrow():
+    fields = [field for field in to_arrow(BASE) if not field.name.startswith("_hoodie")]
+    fields[1] = fields[1].with_metadata({"comment": "a number"})
+    assert UPDATE.replace_columns(pa.schema(fields)).schema.fields == BASE.fields
+    with pytest.raises(SchemaError, match="'n' takes null and cannot be made required"):
+        UPDATE.replace_columns(pa.schema([*fields[:1], fields[1].with_nullable(False), *fields[2:]]))
+    with pytest.raises(SchemaError, match="'new' cannot be added as NOT NULL"):
+        UPDATE.replace_columns(pa.schema([*fields, pa.field("new", pa.int32(), nullable=False)]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("", "no list of columns"),
+        ((), "replaced by none"),
+        ("id string NOT NULL", "no list of columns"),
+        (f"{WHOLE}, PART string", "named twice"),
+        (f"{WHOLE}, _hoodie_file_name string", "meta column"),
+        (f"{WHOLE}, `a-b` int", "no name for a column"),
+        (f"{WHOLE}, s struct<b:int,B:int>", "two fields of one name"),
+        (f"{WHOLE}, n boolean", "column 'n' is of type int, which cannot become boolean"),
+        (f"{WHOLE}, n struct<a:int>", "which cannot become struct<a: int>"),
+        (f"{WHOLE}, scores map<string,struct<x:string,y:date>>", "'scores.value.y' is of type int, which cannot"),
+        ("id string, info struct<x:int,y:int>", "'part' is not among the columns, and cannot be dropped: it is the"),
+        ("id string, info struct<y:int>, part string", "'info.x' is not among the columns"),
+        ("id string, part string", "'info.x' is not among the columns"),
+        ("id string, info struct<x:bigint>, part string", "ordering column"),
+        ("id binary, info struct<x:int>, part string", "record key"),
+    ],
+)
+def test_lists_of_columns_that_are_refused(columns, reason):
+    with pytest.raises(SchemaError) as caught:
+        UPDATE.replace_columns(columns)
+    assert reason in caught.value.message
+
+
+def test_a_list_cannot_bring_a_key_that_files_lack():
+    update = SchemaUpdate(BASE, protected={"key": "record key", "late": "ordering column"})
+    with pytest.raises(SchemaError, match="no column can get the name 'key'"):
+        update.replace_columns("id string, key string")
+    assert names(update.replace_columns("id string, late int").schema) == ["id", "late"]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

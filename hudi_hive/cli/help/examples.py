@@ -21,6 +21,9 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "schema alter move": ("hudi-hive schema alter /lake/trips move rider --after fare",),
     "schema alter nullable": ("hudi-hive schema alter /lake/visits nullable pages",),
     "schema alter rename": ("hudi-hive schema alter /lake/trips rename rider passenger",),
+    "schema alter replace": (
+        "hudi-hive schema alter /lake/visits replace 'id string, pages bigint, ts bigint, referrer string' --dry-run",
+    ),
     "schema alter type": ("hudi-hive schema alter /lake/trips type seats bigint --check-data",),
     "ui": ("hudi-hive ui /lake", "hudi-hive ui --metastore-uris thrift://localhost:9083"),
     "files": ("hudi-hive files /lake/trips --partition sf",),

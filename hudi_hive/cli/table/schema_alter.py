@@ -1,4 +1,4 @@
-"""``schema PATH`` and ``schema alter PATH add|drop|rename|type|move|nullable|comment``: columns and their changes."""
+"""``schema PATH`` and ``schema alter PATH add|drop|…|replace``: columns and their changes."""
 
 from __future__ import annotations
 
@@ -179,3 +179,15 @@ def nullable(path: str, column: str, output: Output, **common: Any) -> None:  # 
 def comment(path: str, column: str, text: str | None, output: Output, **common: Any) -> None:  # noqa: ANN401
     """Set the comment of a column; without a text, take it away."""
     _altered(path, lambda b: b.comment(column, text), output, **common)
+
+
+@alter.command()
+@click.argument("columns")
+@_alter_options
+@with_output
+def replace(path: str, columns: str, output: Output, **common: Any) -> None:  # noqa: ANN401
+    """Have the columns of a list and no others: "id int, name string COMMENT 'who'".
+
+    Those whose names are there keep their values; all others are new. Columns that the table needs must be named.
+    """
+    _altered(path, lambda b: b.replace_columns(columns), output, **common)

@@ -10,6 +10,7 @@ Source: docs/format.md#id-based-schemas.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -34,7 +35,9 @@ from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.rollback import remove_outlived
 from hudi_hive.write.schema import avro_text, read
+from hudi_hive.write.service_base import ServiceContext
 
 Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
 """One change: takes the columns as they are, gives them as they shall be."""
@@ -177,8 +180,13 @@ def alter(
     read, and values that do not fit are refused.
     """
     client = client.reload()
-    begun = changed(client, update)
     config = write_config(client, options)
+    try:
+        begun = changed(client, update)
+    except SchemaError:
+        if not dry_run:  # a change that died behind its commit is refused when it is repeated, and no write follows
+            tidy(client, config)
+        raise
     if check is not None:
         check(begun.before, begun.schema)
     if check_values or config.rows.alter_check_data:
@@ -194,6 +202,12 @@ def alter(
             if attempt + 1 == _ATTEMPTS or schema_update(client).before.fields != begun.before.fields:
                 raise
     raise AssertionError
+
+
+def tidy(client: MetaClient, config: WriteConfig) -> None:
+    """Remove what a writer that died behind its commit left of its instant, where a change has nothing to commit."""
+    with suppress(HudiHiveError):
+        remove_outlived(ServiceContext(client, config.options, lock=nullcontext))
 
 
 def write_config(client: MetaClient, options: Mapping[str, Any] | None) -> WriteConfig:

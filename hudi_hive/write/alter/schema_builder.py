@@ -9,7 +9,7 @@ from typing import Final, Self, TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError, WriteError
-from hudi_hive.schema import Difference, InternalSchema, InternalType, differences, to_arrow, type_name
+from hudi_hive.schema import Difference, InternalField, InternalSchema, InternalType, differences, to_arrow, type_name
 from hudi_hive.table import MetaClient
 from hudi_hive.write.alter.alter_table import AlterReport, Change, schema_update
 from hudi_hive.write.schema import read
@@ -132,6 +132,21 @@ class SchemaBuilder:
             SchemaError: there is no such column, or it is what a list or map holds.
         """
         return self._with(lambda update: update.comment(name, text))
+
+    def replace_columns(self, columns: pa.Schema | Sequence[InternalField] | str) -> Self:
+        """Have the columns of a list, in its order, and no others beside the meta columns.
+
+        Those whose names are there keep their values, all others are new; see :meth:`SchemaUpdate.replace_columns`.
+
+        Args:
+            columns: an Arrow schema, whose fields may have a comment under ``comment`` in their metadata, fields whose
+                ids do not count, or a text as in SQL (``id int, name string COMMENT 'who'``).
+
+        Raises:
+            SchemaError: a column that the table needs is not among them or has another type, a type does not follow
+                from that of the column of its name, a name is there twice or none for a column, or the list is empty.
+        """
+        return self._with(lambda update: update.replace_columns(columns))
 
     def _with(self, change: Change) -> Self:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.write.rollback.late_files import sweep_late_files
+from hudi_hive.write.rollback.leftovers import remove_outlived
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.rollback_action import (
     keeps_plan,
@@ -18,6 +19,7 @@ __all__ = [
     "delete_savepoint",
     "keeps_plan",
     "remove_late_files",
+    "remove_outlived",
     "requested_again",
     "restore",
     "rollback",

@@ -36,6 +36,19 @@ def leftovers(storage: Storage) -> Leftovers:
     return Leftovers(*run_together(storage, [partial(marked_instants, storage), partial(beating_instants, storage)]))
 
 
+def remove_outlived(context: ServiceContext) -> None:
+    """Remove markers and heartbeats that outlived their instants, as writers that died behind their commit leave them.
+
+    The next write or service does so too; this is for an action that finds nothing more to do.
+
+    Args:
+        context: the table; its lock need not be held.
+    """
+    marked, beating = leftovers(context.client.storage)
+    if marked or beating:
+        drop_leftovers(context.reload(), marked, beating)
+
+
 def drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
     """Delete markers and heartbeats of instants that are not pending: completed, undone, or never requested.
 

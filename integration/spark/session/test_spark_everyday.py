@@ -282,7 +282,6 @@ def test_drop_takes_the_entry_and_never_data(spark, synced, metastore, tmp_path)
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 REFUSED = [
-    "ALTER TABLE hudi.`{p}` REPLACE COLUMNS (x INT)",
     "INSERT OVERWRITE DIRECTORY '{p}' USING parquet SELECT 1",
     "CREATE OR REPLACE TABLE {t} USING parquet AS SELECT 1 x",
     "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (visit_id > 0)",

@@ -302,7 +302,6 @@ def test_incremental_prunes_partitions(spark, synced):
 # -- guards ----------------------------------------------------------------------------------------------------------
 
 WRITES = [
-    "ALTER TABLE {t} REPLACE COLUMNS (page string)",
     "ALTER TABLE {t} DROP PARTITION (country = 'oslo')",
     "ALTER TABLE {t} SET LOCATION '/nowhere'",
     "TRUNCATE TABLE {t} PARTITION (country = 'oslo')",

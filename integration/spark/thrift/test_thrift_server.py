@@ -374,6 +374,10 @@ def test_statements_that_write(server, metastore, tmp_path):
         cursor.execute("ALTER TABLE t ADD COLUMNS (w BIGINT COMMENT 'more')")
         cursor.execute("INSERT INTO t (id, v, w, p) VALUES (5, 'e', 50, 'z')")
         assert ask(other, "SELECT id, w FROM served.t WHERE id > 3 ORDER BY id") == [(4, None), (5, 50)]
+        cursor.execute("SET hoodie.schema.on.read.enable=true")
+        cursor.execute("ALTER TABLE t REPLACE COLUMNS (w BIGINT, id INT, more STRING, p STRING)")
+        assert ask(other, "SELECT w, id, more, p FROM served.t WHERE id > 3 ORDER BY id")[1] == (50, 5, None, "z")
+        cursor.execute("SET hoodie.schema.on.read.enable=false")
         cursor.execute("TRUNCATE TABLE t")
         assert count(other, "served.t") == 0
         assert sorted(metastore.tables("served")) == ["c", "t", "t_ro", "t_rt"]

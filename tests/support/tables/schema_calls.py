@@ -16,6 +16,8 @@ from tests.support.tables.schema_model import Column, Row, State, arrow_schema, 
 def call(update: Any, change: Change) -> Any:
     """The call of a schema update's builder that a change stands for."""
     method = getattr(update, change.method)
+    if change.method == "replace_columns":
+        return method(arrow_schema(change.value))
     if change.place is None:
         place: dict[str, Any] = {}
     else:

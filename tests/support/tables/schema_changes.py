@@ -39,7 +39,9 @@ class Change:
 
 
 def changed(columns: tuple[Column, ...], change: Change) -> tuple[Column, ...]:
-    """The columns after a change; a column that is added is ``change.value``."""
+    """The columns after a change; a column that is added is ``change.value``, and so are columns in place of all."""
+    if change.method == "replace_columns":
+        return tuple(change.value)
     return tuple(_changed(columns, change.path, change))
 
 
@@ -119,6 +121,32 @@ class Inventor:
         if kind == "add":
             return self._add(columns)
         return self._other(kind, columns)
+
+    def replacement(self, columns: tuple[Column, ...]) -> Change:
+        """Columns in the place of all: some stay, with other types and fields, some go and some are new."""
+        return Change("replace_columns", (), tuple(self._replaced(columns, top=True)))
+
+    def _replaced(self, level: Sequence[Column], *, top: bool) -> list[Column]:
+        # Release 1.0.2 fails on a struct of which a file has no field, also where DROP COLUMN took them away.
+        all_stay = self.plain and not top
+        stay = [one for one in level if all_stay or (top and one.name in PROTECTED) or self.chance.random() < 0.7]
+        stay = stay or [self.chance.choice(level)]
+        made = [one if top and one.name in PROTECTED else self._stays(one) for one in stay]
+        free = self._free(level)
+        made += [self.column(name) for name in self.chance.sample(free, min(len(free), self.chance.choice([0, 1, 2])))]
+        self.chance.shuffle(made)
+        return made
+
+    def _stays(self, column: Column) -> Column:
+        """A column that stays, with what it is of changed at random."""
+        doc = self.chance.choice([None, "said anew"])
+        if isinstance(column.kind, str):
+            kinds = column.next_kinds()
+            changes = bool(kinds) and self.chance.random() < 0.3
+            return replace(column, doc=doc, kind=self.chance.choice(kinds) if changes else column.kind)
+        if isinstance(column.kind, Struct):
+            return replace(column, doc=doc).with_below(self._replaced(column.below(), top=False))
+        return replace(column, doc=doc).with_below([replace(self._stays(column.below()[0]), doc=None)])
 
     def column(self, name: str) -> Column:
         """A new column."""

@@ -91,6 +91,7 @@ class Life:
         scalars: types that columns are added of.
         options: of every write, beside those thrown here.
         settled: nothing is thrown but changes of columns and rows: for tables that others are to read too.
+        replacing: how likely a change is one of all columns at once.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Life:
         scalars: Sequence[str] = SCALARS,
         options: Mapping[str, str] | None = None,
         settled: bool = False,
+        replacing: float = 0.2,
     ) -> None:
-        self.path, self.version, self.settled = path, version, settled
+        self.path, self.version, self.settled, self.replacing = path, version, settled, replacing
         self.mor = kind == MERGE_ON_READ
         self.chance = random.Random(f"{seed} {version} {kind}")
         # Release 1.0.2 shows the last struct of a map for all of them where it makes columns of log records anew;
@@ -219,7 +221,8 @@ class Life:
     def alter(self) -> None:
         columns, changes = self.state.columns, []
         for _ in range(self.chance.choice([1, 1, 2, 3])):
-            change = self.inventor.change(columns)
+            at_once = self.replacing and self.chance.random() < self.replacing
+            change = self.inventor.replacement(columns) if at_once else self.inventor.change(columns)
             if change is not None:
                 changes.append(change)
                 columns = changed(columns, change)

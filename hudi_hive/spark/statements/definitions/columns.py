@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -28,7 +29,9 @@ from hudi_hive.names import (
 )
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.options.write import ALTER_CHECK_DATA, SCHEMA_ON_READ
-from hudi_hive.schema import InternalSchema, SchemaUpdate
+from hudi_hive.schema import ArrayType as ArrayOf
+from hudi_hive.schema import InternalField, InternalSchema, InternalType, RecordType, SchemaUpdate, parse_type
+from hudi_hive.schema import MapType as MapOf
 from hudi_hive.spark.bridge import (
     JavaValue,
     class_name,
@@ -47,8 +50,8 @@ from hudi_hive.sync.config import read_options
 from hudi_hive.sync.run import refuse_catalog_types
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.alter import alter, alter_schema, schema_update
-from hudi_hive.write.coordination import reported, table_lock
+from hudi_hive.write.alter import Check, alter, alter_schema, schema_update, tidy, write_config
+from hudi_hive.write.coordination import TableLock, reported, table_lock
 from hudi_hive.write.options import WriteConfig
 
 _OPTIONS: Final = (
@@ -57,6 +60,7 @@ _OPTIONS: Final = (
     HOODIE_METADATA_PREFIX,
     ALTER_CHECK_DATA.name,
 )
+_REPLACE: Final = "replace_columns"
 _SYNC_OPTIONS: Final = (HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_DATASOURCE_META_SYNC_PREFIX, HOODIE_META_SYNC_PREFIX)
 
 
@@ -76,6 +80,8 @@ class Change:
 
     def __call__(self, update: SchemaUpdate) -> SchemaUpdate:
         """Apply the change to a schema update."""
+        if self.method == _REPLACE:
+            return update.replace_columns(*self.arguments)
         if self.if_exists and self.name.lower() not in {path.lower() for path, _ in update.schema.walk()}:
             return update
         made: SchemaUpdate = getattr(update, self.method)(self.name, *self.arguments, **self.named)
@@ -84,7 +90,12 @@ class Change:
     @property
     def comments(self) -> bool:
         """Whether it sets the comment of a column."""
-        return self.method == "comment" or self.named.get("doc") is not None
+        return self.method in ("comment", _REPLACE) or self.named.get("doc") is not None
+
+    @property
+    def may_be_idle(self) -> bool:
+        """Whether a statement of such changes is carried out too where they leave the columns as they are."""
+        return self.if_exists or self.method == _REPLACE
 
 
 def alter_columns(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -109,33 +120,65 @@ def alter_columns(target: WriteTarget, node: JavaValue) -> JavaValue:
 
 def _alter(target: WriteTarget, changes: list[Change]) -> None:
     settings = session_settings(target.hook.session)
-    stored = store_options(target.hook.session, target.location)
-    client = MetaClient.load(target.location, stored)
+    client = MetaClient.load(target.location, store_options(target.hook.session, target.location))
     options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
-    if all(change.if_exists for change in changes) and not _changes(client, changes):
-        return
+    idle = all(change.may_be_idle for change in changes) and not _changes(client, changes)
     lock = table_lock(WriteConfig.of(options, client.config).options, client.storage, metastore=MetastoreLock.connect)
+    commit = partial(_commit, client, [] if idle else changes, options, lock)
     if target.entry is None:
-        alter_schema(client, changes, options, lock=lock)
+        commit()
         return
     entry = SessionEntry(target.hook, target.entry)
-    if entry.made_by_statement:
+    if entry.made_by_statement and not idle:
         _refuse_without_evolution(target, changes)
     sync_options = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
     sync_options = {**metastore_settings(target.hook.session), **sync_options}
     uris = tuple(read_options(sync_options)[0].get("metastore_uris") or ())
-    if not uris and not entry.made_by_statement:
+    if uris:
+        _alter_and_sync(target, changes, client, commit, uris, sync_options)
+    elif entry.made_by_statement or idle:
+        commit()
+        if entry.made_by_statement:
+            entry.set_columns(_renamed_comments(changes))
+    else:
         raise SparkError(
             f"ALTER TABLE on {target.name}: the session has no metastore server, and the catalog could not follow",
             path=target.location,
             remedy="change the columns with HudiTable.update_schema or ALTER TABLE hudi.`path`; then sync the table",
         )
-    if not uris:
-        alter_schema(client, changes, options, lock=lock)
-        entry.set_columns(_renamed_comments(changes))
-        return
+    entry.refresh()
+
+
+def _commit(
+    client: MetaClient,
+    changes: list[Change],
+    options: Mapping[str, str],
+    lock: TableLock,
+    check: Check | None = None,
+) -> Instant | None:
+    """Commit changes; where there are none, as a statement may be repeated that died behind its commit, tidy up."""
+    if changes and check is None:
+        return alter_schema(client, changes, options, lock=lock)
+    if changes:
+        return alter(client, changes, options, lock=lock, check=check).instant
+    tidy(client, write_config(client, options))
+    return None
+
+
+def _alter_and_sync(
+    target: WriteTarget,
+    changes: list[Change],
+    client: MetaClient,
+    commit: Callable[..., Instant | None],
+    uris: tuple[str, ...],
+    sync_options: Mapping[str, str],
+) -> None:
+    """Commit, and bring the metastore's entries along."""
+    assert target.entry is not None
     with HiveMetastore(uris) as metastore:
-        config = sync_config(metastore, target.entry, client, sync_options, stored)
+        config = sync_config(
+            metastore, target.entry, client, sync_options, store_options(target.hook.session, target.location)
+        )
         if any(change.comments for change in changes):
             config = replace(config, sync_comment=True)
 
@@ -143,15 +186,13 @@ def _alter(target: WriteTarget, changes: list[Change]) -> None:
             refuse_catalog_types(metastore, config, client, before, after)
 
         try:
-            instant = alter(client, changes, options, lock=lock, check=check).instant
+            instant = commit(check=check)
         except SchemaError:
             with suppress(HudiHiveError):  # a statement that died behind its commit may have made the changes
                 HiveSyncTool(config, metastore=metastore, client=client.reload()).sync()
-                entry.refresh()
+                SessionEntry(target.hook, target.entry).refresh()
             raise
-        assert instant is not None
         _sync(HiveSyncTool(config, metastore=metastore, client=client.reload()), target, instant)
-    entry.refresh()
 
 
 def _refuse_without_evolution(target: WriteTarget, changes: list[Change]) -> None:
@@ -185,13 +226,17 @@ def _renamed_comments(changes: list[Change]) -> dict[str, str]:
     for change in changes:
         if change.method == "rename" and "." not in change.name:
             renamed[change.arguments[0].lower()] = change.name.lower()
+        if change.method == _REPLACE:  # whose comments are those of its list alone
+            renamed.update({item.name.lower(): "" for item in change.arguments[0]})
     return renamed
 
 
-def _sync(tool: HiveSyncTool, target: WriteTarget, instant: Instant) -> None:
+def _sync(tool: HiveSyncTool, target: WriteTarget, instant: Instant | None) -> None:
     try:
         tool.sync()
     except Exception as failure:
+        if instant is None:
+            raise
         error = reported(failure, target.location, instant.requested)
         raise SyncError(
             f"the table's columns are changed, the sync after it failed: {error.message}",
@@ -212,13 +257,24 @@ def _added(node: JavaValue) -> Iterator[Change]:
         _refuse_default(column.default(), name)
         position = option(column.position())
         place = {} if position is None else _place(position)
-        comment, kind = option(column.comment()), _type_text(column.dataType(), name)
+        comment, kind = option(column.comment()), _type(column.dataType(), name)
         yield Change("add", name, (kind,), {"doc": None if comment is None else str(comment), **place})
 
 
 def _dropped(node: JavaValue) -> Iterator[Change]:
     for column in scala_items(node.columnsToDrop()):
         yield Change("drop", _dotted(column.name()), if_exists=bool(node.ifExists()))
+
+
+def _replaced(node: JavaValue) -> Iterator[Change]:
+    listed = []
+    for column in scala_items(node.columnsToAdd()):
+        name = _dotted(column.name())  # of one part, always nullable and without place: Spark takes nothing else
+        _refuse_default(column.default(), name)
+        comment = option(column.comment())
+        kind, doc = _type(column.dataType(), name), None if comment is None else str(comment)
+        listed.append(InternalField(-1, name, True, kind, doc))
+    yield Change(_REPLACE, "", (tuple(listed),))
 
 
 def _renamed(node: JavaValue) -> Iterator[Change]:
@@ -264,7 +320,7 @@ def _changed(
     name: str, kind: JavaValue | None, nullable: JavaValue | None, comment: _Comment, position: JavaValue | None
 ) -> Iterator[Change]:
     if kind is not None:
-        yield Change("change_type", name, (_type_text(kind, name),))
+        yield Change("change_type", name, (_type(kind, name),))
     if nullable is not None:
         yield Change("optional" if nullable else "required", name)
     if comment.text is not None or comment.dropped:
@@ -283,6 +339,7 @@ _STATEMENTS: Final[dict[str, Callable[[JavaValue], Iterator[Change]]]] = {
     "AlterColumns": _altered,
     "DropColumns": _dropped,
     "RenameColumn": _renamed,
+    "ReplaceColumns": _replaced,
 }
 
 COLUMN_CHANGES: Final = frozenset(_STATEMENTS)
@@ -313,29 +370,31 @@ def _refuse_default(value: JavaValue, name: str) -> None:
         )
 
 
-def _type_text(kind: JavaValue, name: str) -> str:
-    """A type as SQL writes it."""
+def _type(kind: JavaValue, name: str) -> InternalType:
+    """A type of Spark's as a type of a schema with ids, with the comments inside it."""
     found = StructType.fromJson({"type": "struct", "fields": [_field_json(name, str(kind.json()))]}).fields[0].dataType
-    _refuse_lost(found, name)
-    return str(kind.catalogString())
+    return _converted(found, name)
 
 
 def _field_json(name: str, kind: str) -> dict[str, Any]:
     return {"name": name, "type": json.loads(kind), "nullable": True, "metadata": {}}
 
 
-def _refuse_lost(kind: DataType, name: str) -> None:
-    """Refuse what a type says of the fields inside it and a change of the schema would forget."""
-    inner: list[StructField] = list(kind.fields) if isinstance(kind, StructType) else []
+def _converted(kind: DataType, name: str) -> InternalType:
+    if isinstance(kind, StructType):
+        return RecordType(tuple(_inside(item, name) for item in kind.fields))
     if isinstance(kind, ArrayType):
-        inner = [StructField("element", kind.elementType)]
-    if isinstance(kind, MapType):
-        inner = [StructField("key", kind.keyType), StructField("value", kind.valueType)]
-    for item in inner:
-        if not item.nullable or item.metadata.get("comment"):
-            what = "a comment" if item.nullable else "NOT NULL"
-            raise SchemaError(
-                f"column {name!r}: {what} inside a type is not supported, for {item.name!r}",
-                remedy=f"leave it out; ALTER COLUMN {name}.{item.name} COMMENT … sets a comment",
-            )
-        _refuse_lost(item.dataType, f"{name}.{item.name}")
+        return ArrayOf(-1, _converted(kind.elementType, f"{name}.element"), True)
+    if isinstance(kind, MapType) and _converted(kind.keyType, f"{name}.key") == "string":
+        return MapOf(-1, "string", -1, _converted(kind.valueType, f"{name}.value"), True)
+    return parse_type(kind.simpleString())
+
+
+def _inside(item: StructField, name: str) -> InternalField:
+    if not item.nullable:
+        raise SchemaError(
+            f"column {name!r}: NOT NULL inside a type is not supported, for {item.name!r}", remedy="leave it out"
+        )
+    return InternalField(
+        -1, item.name, True, _converted(item.dataType, f"{name}.{item.name}"), item.metadata.get("comment")
+    )
