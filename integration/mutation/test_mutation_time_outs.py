@@ -66,6 +66,7 @@ class TestReleasedMetastore(OnNewestRelease, KilledBatches):
         assert self.ids(transactions, warehouse, name) == [2]
         assert not list(staging.iterdir())
 
+    @pytest.mark.long
     def test_unused_transactions_of_a_batch_outlive_the_time_out(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
     ) -> None:

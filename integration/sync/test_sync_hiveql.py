@@ -33,7 +33,7 @@ STORIES = [
     long_case("hive", "edges"),
     long_case("hive", "more"),
     ("hive", "misc"),
-    ("spark", "misc"),
+    long_case("spark", "misc"),
 ]
 """Servers, and which of the golden stories they play; the rest are tables of these again."""
 # Hive notes who changed a partition by a statement, and when.

@@ -16,8 +16,8 @@ from tests.support.running.long import long_case
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("kind", ["MERGE_ON_READ", long_case("COPY_ON_WRITE")])
-@pytest.mark.parametrize("version", [8, long_case(6)])
+@pytest.mark.parametrize("kind", [long_case("MERGE_ON_READ"), long_case("COPY_ON_WRITE")])
+@pytest.mark.parametrize("version", [8, 6])
 def test_each_reads_what_the_other_wrote(
     version: int, kind: str, hudi_peer: Callable[[int], HudiPeer], tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""A few cells of the matrix of writers; ``python -m integration.long.write_matrix`` runs all of them."""
+"""A cell of the matrix of writers; ``python -m integration.long.write_matrix`` runs all of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from integration.long.write_matrix import TURNS, Cell, cells, run
 from tests.support.running.long import with_long_cases
 
 SAMPLE = [
-    Cell("upsert", "COPY_ON_WRITE", 8, "ours"),
     Cell(TURNS, "MERGE_ON_READ", 8, "ours", kind="changes"),
 ]
-"""One operation; all operations by turns, and their changes."""
+"""All operations by turns, and their changes."""
 
 pytestmark = pytest.mark.jvm
 

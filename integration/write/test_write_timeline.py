@@ -12,7 +12,7 @@ from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.archival import archive
 from integration.support.hudi_peer import HudiPeer
 from tests.support.fixture_tables import VERSIONS
-from tests.support.running.long import with_long_cases
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
@@ -40,7 +40,7 @@ def options(name: str, version: int, **more: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("version", with_long_cases([8], VERSIONS))
+@pytest.mark.parametrize("version", [long_case(version) for version in VERSIONS])
 def test_hudi_writes_into_our_table_and_archives_behind_us(
     version: int, hudi_peer: Callable[[int], HudiPeer], tmp_path: Path
 ) -> None:

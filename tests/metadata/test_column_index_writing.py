@@ -15,6 +15,7 @@ from hudi_hive.cli import cli
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
 from tests.support.column_indexes import refuse_differences
 from tests.support.fixture_tables import DATA
+from tests.support.running.long import with_long_cases
 
 SCHEMA = pa.schema(
     [
@@ -49,7 +50,7 @@ def rows(*made):
     return pa.Table.from_pylist(list(made), SCHEMA)
 
 
-@pytest.fixture(params=["8 COPY_ON_WRITE", "9 COPY_ON_WRITE", "8 MERGE_ON_READ", "9 MERGE_ON_READ"])
+@pytest.fixture(params=with_long_cases(("8 COPY_ON_WRITE", "9 MERGE_ON_READ"), ("9 COPY_ON_WRITE", "8 MERGE_ON_READ")))
 def path(request, tmp_path):
     number, _, kind = request.param.partition(" ")
     version = int(number)

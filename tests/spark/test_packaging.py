@@ -16,6 +16,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.read.remote import PACKAGE_MARK
 from hudi_hive.spark.packaging import write_package
 from integration.support.spark_cluster import clean_python
+from tests.support.running.long import long_case
 
 LOADS = "import hudi_hive.spark.write, numpy, obstore; print(hudi_hive._version.__version__, numpy.__file__)"
 
@@ -42,7 +43,7 @@ def loaded(python: Path, place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("unpacked", [False, True], ids=["file", "folder"])
+@pytest.mark.parametrize("unpacked", [False, long_case(True)], ids=["file", "folder"])
 def test_the_archive_has_all_that_is_needed_as_a_file_and_as_a_folder(
     archive: Path, python: Path, tmp_path: Path, unpacked: bool
 ) -> None:

@@ -15,6 +15,7 @@ from hudi_hive.testing import FakeMetastore
 from hudi_hive.ui import UiServer, UiSettings
 from tests.support.chromium import CHROMIUM, NOT_THERE, opened_page, started_chromium
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NOT_THERE)
 
@@ -37,7 +38,7 @@ def browser():
         yield started
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [long_case("light"), "dark"])
 def test_all_pages_are_reached_by_clicks_and_have_no_serious_fault(server, browser, tmp_path, scheme):
     pictures = Path(os.environ.get("HUDI_HIVE_TEST_PICTURES") or tmp_path)
     with opened_page(browser, scheme) as page:

@@ -92,7 +92,7 @@ def test_spark_sql_prints_what_the_page_shows(release, start, tmp_path):
     assert [line for line in printed.splitlines() if line in lines] == lines, printed
 
 
-@pytest.mark.parametrize("release", [NEWEST])
+@pytest.mark.parametrize("release", [long_case(NEWEST)])
 def test_spark_shell_prints_what_the_page_shows_and_ends(release, start, tmp_path):
     (scala,), shown = blocks("scala"), blocks("text")[1]
     typed = scala.replace(":quit\n", TABLES + AGAIN + ":quit\n").replace("/lake", str(tmp_path))
@@ -103,6 +103,7 @@ def test_spark_shell_prints_what_the_page_shows_and_ends(release, start, tmp_pat
         assert line in printed, printed
 
 
+@pytest.mark.long
 def test_spark_shell_of_3_5_takes_python_with_it_when_it_is_killed(start, tmp_path):
     (scala,), shown = blocks("scala"), blocks("text")[1]
     typed = scala.replace(":quit\n", TABLES + AGAIN + 'println("do" + "ne")\n').replace("/lake", str(tmp_path))

@@ -128,7 +128,7 @@ def test_a_replaced_table_keeps_an_entry(session, metastore, tmp_path, monkeypat
     assert not (tmp_path / "db" / "r").exists()
 
 
-@pytest.mark.parametrize("left", [("primaryKey", "type"), ()], ids=len)
+@pytest.mark.parametrize("left", [("primaryKey", "type"), pytest.param((), marks=pytest.mark.long)], ids=len)
 def test_tables_that_real_hudi_made_from_a_query(session, metastore, tmp_path, left):
     """Their entries have no property ``provider``; those of options that the statement gave, if any."""
     session.sql(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.errors import SparkError
+from tests.support.running.long import long_case
 
 pytestmark = pytest.mark.jvm
 
@@ -50,7 +51,7 @@ def test_statements_that_write_in_scripts(session):
 @pytest.mark.parametrize(
     "failing",
     [
-        "CREATE TABLE jobs (id INT) USING hudi",  # our error
+        long_case("CREATE TABLE jobs (id INT) USING hudi"),  # our error
         "INSERT INTO jobs SELECT 9, raise_error('stop')",  # Spark's
     ],
 )

@@ -17,7 +17,7 @@ from hudi_hive.table.merge import merge_changes
 from tests.support.faults.write_faults import count_calls, kill_points, killed
 from tests.support.faults.write_sweep import evenly
 from tests.support.fixture_tables import unzip_fixture
-from tests.support.running.long import with_long_cases
+from tests.support.running.long import long_case, with_long_cases
 
 CHANGES = with_long_cases(
     [
@@ -38,7 +38,7 @@ CHANGES = with_long_cases(
         )
     ],
 )
-KILLS = [("v6_cow_archived", 8), ("v6_mor_event_time", 9), ("v9_cow_part_mdt", 6)]
+KILLS = [("v6_mor_event_time", 9), long_case("v6_cow_archived", 8), long_case("v9_cow_part_mdt", 6)]
 
 
 def rows(path: Path, **query: object) -> list[str]:
