@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.caching import cached_property
-from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, job_value, list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
@@ -255,7 +254,6 @@ def plan_inputs(
 
 
 def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> JobTablePlan:
-    refuse_bootstrap(inputs)
     incremental = incremental_files(inputs)
     return JobTablePlan(
         inputs=inputs,
@@ -281,7 +279,6 @@ def rewritten_paths(inputs: TableInputs, incremental: IncrementalFiles) -> tuple
 
 
 def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> JobTablePlan:
-    refuse_bootstrap(inputs)
     files, as_of = snapshot_files(inputs)
     return JobTablePlan(
         inputs=inputs,
@@ -292,18 +289,6 @@ def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> JobTablePl
         incremental=None,
         input_paths=tuple(str(path) for path in inputs.paths),
     )
-
-
-def refuse_bootstrap(inputs: TableInputs) -> None:
-    """Refuse a bootstrapped table.
-
-    Raises:
-        UnsupportedTableError: it is one.
-    """
-    if inputs.client.config.bootstrap_base_path is not None:
-        raise UnsupportedTableError(
-            "bootstrapped tables are not supported", path=str(inputs.base), remedy="rewrite the table with Hudi"
-        )
 
 
 def _statuses(inputs: TableInputs, files: pa.Table, group: str) -> pa.Table:

@@ -26,7 +26,6 @@ from hudi_hive.input_format.plan import (
     InputPlan,
     JobTablePlan,
     read_options,
-    refuse_bootstrap,
     rewritten_paths,
 )
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
@@ -236,7 +235,6 @@ def _rows_by_path(plan: InputPlan) -> dict[str, dict[str, Any]]:
 
 
 def _snapshot_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTable:
-    refuse_bootstrap(inputs)
     client = inputs.client
     timeline = client.timeline  # read before any listing: see FileSystemView
     as_of = query_instant(inputs)
@@ -274,7 +272,6 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
 
 
 def _incremental_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTable:
-    refuse_bootstrap(inputs)
     refuse_without_meta(inputs)
     client = inputs.client
     commits = commit_range(inputs)

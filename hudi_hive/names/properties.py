@@ -10,6 +10,9 @@ from typing import Final
 HOODIE_PREFIX: Final = "hoodie."
 HOODIE_ARCHIVELOG_FOLDER: Final = "hoodie.archivelog.folder"
 HOODIE_BOOTSTRAP_BASE_PATH: Final = "hoodie.bootstrap.base.path"
+HOODIE_BOOTSTRAP_INDEX_CLASS: Final = "hoodie.bootstrap.index.class"
+HOODIE_BOOTSTRAP_INDEX_ENABLE: Final = "hoodie.bootstrap.index.enable"
+HOODIE_BOOTSTRAP_INDEX_TYPE: Final = "hoodie.bootstrap.index.type"
 HOODIE_COMPACTION_PAYLOAD_CLASS: Final = "hoodie.compaction.payload.class"
 HOODIE_COMPACTION_RECORD_MERGER_STRATEGY: Final = "hoodie.compaction.record.merger.strategy"
 HOODIE_DATABASE_NAME: Final = "hoodie.database.name"
@@ -80,6 +83,9 @@ DEFINING_PROPERTIES: Final = frozenset(
     {
         HOODIE_ARCHIVELOG_FOLDER,
         HOODIE_BOOTSTRAP_BASE_PATH,
+        HOODIE_BOOTSTRAP_INDEX_CLASS,
+        HOODIE_BOOTSTRAP_INDEX_ENABLE,
+        HOODIE_BOOTSTRAP_INDEX_TYPE,
         HOODIE_COMPACTION_PAYLOAD_CLASS,
         HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
         HOODIE_DATABASE_NAME,

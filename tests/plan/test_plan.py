@@ -217,14 +217,6 @@ def test_a_table_without_commits_has_no_rows(name, query):
     assert rows_of(client, plan).schema == client.schema()
 
 
-def test_bootstrapped_tables_are_refused(tmp_path):
-    path = unzip_fixture("v8_cow_nonpart", tmp_path)
-    with open(path / ".hoodie" / "hoodie.properties", "a") as file:
-        file.write("\nhoodie.bootstrap.base.path=/somewhere\n")
-    with pytest.raises(UnsupportedTableError, match="bootstrap"):
-        plan_scan(MetaClient.load(path), Query())
-
-
 @pytest.mark.parametrize("name", fixture_names("cow_virtual_keys"))
 def test_incremental_queries_need_meta_columns(name):
     with pytest.raises(UnsupportedTableError, match=r"hoodie\.populate\.meta\.fields"):

@@ -198,7 +198,7 @@ def test_instants_become_milliseconds(instant, zone, millis):
     assert instant_to_millis(instant, zone) == millis
 
 
-@pytest.mark.parametrize("instant", ["", "x", "2025", "00000000000001", "20251301000000000", "2025010100000000x"])
+@pytest.mark.parametrize("instant", ["", "x", "2025", "00000000000003", "20251301000000000", "2025010100000000x"])
 def test_millis_of_no_date(instant):
     with pytest.raises(InvalidOptionError):
         instant_to_millis(instant)

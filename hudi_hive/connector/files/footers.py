@@ -16,9 +16,10 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.base import open_base_file, parquet_layout, sole_value
+from hudi_hive.formats.base import parquet_layout, sole_value
 from hudi_hive.names import FILE_NAME_COLUMN
 from hudi_hive.storage import Storage
+from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
 _MOST: Final = 65_536
@@ -100,7 +101,7 @@ class FooterCache:
 
 
 def _read(storage: Storage, path: str, size: int | None) -> Footer | None:
-    with open_base_file(storage, path, size=size) as file:
+    with open_table_file(storage, path, size=size) as file:
         layout = parquet_layout(file)
         if layout is None:
             return None

@@ -16,7 +16,14 @@ from hudi_hive.formats.base.base_file import (
 from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, ParquetSettings, WrittenBase
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
 from hudi_hive.formats.base.opening import open_base_file
-from hudi_hive.formats.base.parquet_base_file import open_parquet_bytes, parquet_layout, sole_value
+from hudi_hive.formats.base.parquet_base_file import (
+    RowGroup,
+    open_parquet_bytes,
+    parquet_layout,
+    read_row_groups,
+    row_groups_of,
+    sole_value,
+)
 
 __all__ = [
     "BATCH_ROWS",
@@ -29,12 +36,15 @@ __all__ = [
     "ColumnRanges",
     "ParquetBaseWriter",
     "ParquetSettings",
+    "RowGroup",
     "WrittenBase",
     "decoding",
     "empty_columns",
     "open_base_file",
     "open_parquet_bytes",
     "parquet_layout",
+    "read_row_groups",
+    "row_groups_of",
     "select",
     "sole_value",
 ]

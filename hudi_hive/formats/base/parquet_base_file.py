@@ -9,6 +9,7 @@ Source: docs/format.md#base-files.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +64,39 @@ def parquet_layout(file: BaseFile) -> str | None:
 def sole_value(file: BaseFile, column: str) -> object:
     """The one value of a column by the file's statistics; None where they do not say that it is one."""
     return file.sole_value(column) if isinstance(file, ParquetBaseFile) else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group of an open file.
+
+    Attributes:
+        rows: how many it has.
+        may_pass: whether a row of it can pass a filter, by its statistics.
+    """
+
+    rows: int
+    may_pass: bool
+
+
+def row_groups_of(file: BaseFile, skip: RowFilter | None) -> list[RowGroup]:
+    """The row groups of an open file, in their order; one for all rows of a file of another format than Parquet.
+
+    Args:
+        file: the open file.
+        skip: a filter that is bound to its columns; None for all rows.
+    """
+    return file.row_groups(skip) if isinstance(file, ParquetBaseFile) else [RowGroup(file.num_rows, may_pass=True)]
+
+
+def read_row_groups(
+    file: BaseFile, columns: Sequence[str], groups: Sequence[int], *, batch_size: int, use_threads: bool
+) -> Iterator[pa.RecordBatch]:
+    """Read all rows of some of the row groups of :func:`row_groups_of`; arguments as of :meth:`BaseFile.batches`."""
+    if isinstance(file, ParquetBaseFile):
+        yield from file.of_groups(file.require_columns(columns), groups, None, batch_size, use_threads)
+    elif groups:
+        yield from file.batches(columns, batch_size=batch_size, use_threads=use_threads)
 
 
 class ParquetBaseFile(OpenBaseFile):
@@ -135,6 +169,19 @@ class ParquetBaseFile(OpenBaseFile):
         groups = self._row_groups_to_read(skip, byte_range)
         self.counters.add("row_groups_read", len(groups))
         self.counters.add("row_groups_skipped", self._metadata.num_row_groups - len(groups))
+        yield from self.of_groups(names, groups, skip, batch_size, use_threads)
+
+    def row_groups(self, skip: RowFilter | None) -> list[RowGroup]:
+        """The row groups of the file, with what their statistics say of a filter; see :func:`row_groups_of`."""
+        left = set(self._row_groups_to_read(skip, None))
+        with decoding(self.path):
+            rows = [int(self._metadata.row_group(i).num_rows) for i in range(self._metadata.num_row_groups)]
+        return [RowGroup(count, number in left) for number, count in enumerate(rows)]
+
+    def of_groups(
+        self, names: list[str], groups: Sequence[int], skip: RowFilter | None, batch_size: int, use_threads: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the rows of row groups; arguments as of :meth:`batches`."""
         if not names:
             for group in groups:
                 yield empty_columns(self._metadata.row_group(group).num_rows)

@@ -23,7 +23,6 @@ from hudi_hive.plan.core.planner import (
     plan_of_files,
     plan_of_slices,
     plan_scan,
-    refuse_bootstrap,
 )
 from hudi_hive.plan.core.skipping import slices_left, with_skip_filter
 from hudi_hive.plan.core.snapshot import (
@@ -60,7 +59,6 @@ __all__ = [
     "plan_of_slices",
     "plan_scan",
     "range_time",
-    "refuse_bootstrap",
     "refuse_cleaned_files",
     "select_commits",
     "slices_left",

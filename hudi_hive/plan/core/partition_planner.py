@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan, refuse_bootstrap
+from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan
 from hudi_hive.plan.model import PLAN_SCHEMA, Query, ScanPlan, prune_partitions
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.table import MetaClient
@@ -37,7 +37,6 @@ class PartitionPlanner:
 
     def __init__(self, client: MetaClient, query: Query | None = None, row_filter: Filter = None) -> None:
         query = query or Query()
-        refuse_bootstrap(client)
         self._lock = threading.RLock()
         self._builder: PlanBuilder | None = None
         self._partitions: list[str] | None = None

@@ -74,7 +74,7 @@ def plan_scan(
 
     Raises:
         InvalidOptionError: ``partitions`` for a query of a range.
-        UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; log files of a
+        UnsupportedTableError: incremental queries of tables without meta fields; log files of a
             table whose way to merge records is not known; change data of a table that keeps none.
         TimeTravelError: the as-of time cannot be shown in full.
         IncrementalRangeError: files of the range were cleaned and no full scan is allowed.
@@ -82,7 +82,6 @@ def plan_scan(
         PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
     """
     with client.counters.measure() as cost:
-        refuse_bootstrap(client)
         if partitions is not None and query.query_type.has_range:
             raise InvalidOptionError(f"partitions do not go with a {query.query_type} query")
         builder = PlanBuilder(client, query, row_filter, partitions)
@@ -163,14 +162,6 @@ def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> 
     slices = builder.skip_files(plan.slices, in_part=plan.query.query_type is QueryType.INCREMENTAL)
     merge = None if plan.merge is None else replace(plan.merge, keys=builder.required_keys())
     return replace(plan, slices=slices, row_filter=row_filter, merge=merge, steps=(*plan.steps, *builder.steps))
-
-
-def refuse_bootstrap(client: MetaClient) -> None:
-    """Refuse a bootstrapped table, whose base files are skeletons."""
-    if client.config.bootstrap_base_path is not None:
-        raise UnsupportedTableError(
-            "bootstrapped tables are not supported", path=client.base_path, remedy="rewrite the table with Hudi"
-        )
 
 
 class PlanBuilder:
@@ -433,7 +424,8 @@ class PlanBuilder:
         if self.evolved_schema is not None and self.row_filter is not None:
             self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
         trusted = (options.record_index, self.evolved_schema, options.secondary_index, options.expression_index)
-        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted)
+        bootstrapped = self.client.config.bootstrap_base_path is not None
+        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted, has_skeletons=bootstrapped)
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices

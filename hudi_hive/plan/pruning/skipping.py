@@ -39,6 +39,7 @@ from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
+from hudi_hive.table.bootstrap import of_skeletons
 
 _OPERATIONS = (("inserted", "i"), ("deleted", "d"))
 """Cases of change data whose rows all have one operation."""
@@ -64,6 +65,7 @@ class SkipContext:
             which knows one place for each key, is not asked.
         secondary_index: secondary indexes are asked.
         expression_index: expression indexes are asked.
+        has_skeletons: the table was bootstrapped: base files may be skeletons.
     """
 
     path_columns: tuple[str, ...] = ()
@@ -74,6 +76,7 @@ class SkipContext:
     evolved: EvolvedSchema | None = None
     secondary_index: bool = True
     expression_index: bool = True
+    has_skeletons: bool = False
 
     @property
     def by_name(self) -> bool:
@@ -267,13 +270,20 @@ def _keys_stay(client: MetaClient, evolved: EvolvedSchema) -> bool:
 
 
 def _verdict(keep: _Test, slices: pa.Table, context: SkipContext) -> npt.NDArray[np.bool_]:
-    """For each slice whether an index leaves it; those that it must not be asked about stay."""
-    if not context.in_part:
+    """For each slice whether an index leaves it; those that it must not be asked about stay.
+
+    Skeletons are such: what indexes say of them is of the skeleton alone, without the columns of its source file.
+    """
+    judged = np.ones(slices.num_rows, np.bool_)
+    if context.in_part:
+        judged &= pc.equal(pc.list_value_length(slices.column("log_files")), 0).to_numpy()
+    if context.has_skeletons:
+        judged &= ~of_skeletons(slices).to_numpy(zero_copy_only=False)
+    if judged.all():
         return keep(slices)
-    alone = pc.equal(pc.list_value_length(slices.column("log_files")), 0).to_numpy()
     result = np.ones(slices.num_rows, np.bool_)
-    if alone.any():
-        result[alone] = keep(slices.filter(pa.array(alone)))
+    if judged.any():
+        result[judged] = keep(slices.filter(pa.array(judged)))
     return result
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hudi_hive.formats.base import open_base_file
 from hudi_hive.plan.splits.splits import ROW_GROUP_SCHEMA
 from hudi_hive.storage import Storage
+from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.view import list_concurrently
 
 
@@ -25,7 +25,7 @@ def read_row_groups(storage: Storage, paths: Sequence[str]) -> pa.Table:
     """
 
     def read(path: str) -> pa.Table:
-        with open_base_file(storage, path) as file:
+        with open_table_file(storage, path) as file:
             ranges = file.row_ranges()
         starts, sizes = zip(*ranges, strict=True) if ranges else ((), ())
         columns = [pa.repeat(pa.scalar(path), len(ranges)), pa.array(starts, pa.int64()), pa.array(sizes, pa.int64())]

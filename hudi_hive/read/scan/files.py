@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, unknown_column
-from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
+from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, select
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.predicate import ColumnRef, In, Node, RowFilter, conjunction
 from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler, file_conditions, may_pass
 from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.storage import Storage
+from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
 COMMIT_TIME: Final = COMMIT_TIME_COLUMN
@@ -371,14 +372,14 @@ class _FileReader:
 
     def groups(self) -> tuple[int, int]:
         """Row groups of the file, and those that are read."""
-        with open_base_file(self.storage, self.path, size=self.size) as file:
+        with open_table_file(self.storage, self.path, size=self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             skip = self._skip(file, alike.conditions, self._commit_column(file))
             total, left = file.groups(skip)
             return total, left if skip is None or may_pass(skip) else 0
 
     def batches(self) -> Iterator[_Read]:
-        with open_base_file(self.storage, self.path, size=self.size) as file:
+        with open_table_file(self.storage, self.path, size=self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             reconciler, columns = alike.reconciler, list(alike.columns)
             constants = {name: value for name, value in self.constants.items() if name in alike.constant_columns}

@@ -56,7 +56,7 @@ class PlannedScan:
         skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
         converted: number of base files alone that are read in Arrow: a column has another name or type there, or
             Spark has no reader of their format.
-        converted_from: what these have: an older schema, or HFile format.
+        converted_from: what these have: an older schema, HFile format, or a bootstrap.
     """
 
     table: str

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from hudi_hive.formats.base import open_base_file
 from hudi_hive.names import HOODIE_TABLE_INITIAL_VERSION
 from hudi_hive.plan import ScanPlan
 from hudi_hive.schema import holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
+from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.view import list_concurrently
 
 _RIGHT_FROM: Final = 9
@@ -99,7 +99,7 @@ class FileLabels:
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:
-    with open_base_file(storage, path) as file:
+    with open_table_file(storage, path) as file:
         return file.schema
 
 

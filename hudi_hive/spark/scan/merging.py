@@ -41,6 +41,7 @@ from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
+from hudi_hive.table.bootstrap import of_skeletons
 
 MERGE_RULE = "hudi_hive.MergeRule"
 
@@ -179,7 +180,7 @@ class MergeFileIndex(HudiFileIndex):
             tuple(columns.names),
             planned_slices - slices.num_rows,
             slices.num_rows - merged,
-            "HFile format" if snapshot.lacks_reader else "an older schema",
+            _converted_from(snapshot, plan),
         )
         self.plan_log.add(record)
         return made, record
@@ -237,6 +238,14 @@ class MergeFileIndex(HudiFileIndex):
         leaf = frame.queryExecution().analyzed()
         statistics = relations(jvm).statistics(max(1, total * narrow // wide))
         jvm.field(leaf, "originStats").set(jvm.some(statistics))
+
+
+def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:
+    """Why base files without log files are read in Arrow."""
+    if snapshot.lacks_reader:
+        return "HFile format"
+    bootstrapped = snapshot.has_skeletons and pc.any(of_skeletons(plan.slices), min_count=0).as_py()
+    return "a bootstrap, with their source files" if bootstrapped else "an older schema"
 
 
 def _dealt(plan: ScanPlan, cores: int) -> tuple[ScanPlan, int]:

@@ -25,6 +25,7 @@ from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.table import MetaClient
+from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.keys import partition_value_columns
 from hudi_hive.table.view import SpreadListing
 from hudi_hive.timeline import instant_to_millis
@@ -147,8 +148,14 @@ class TableSnapshot:
     def may_be_split(self) -> bool:
         """Whether Spark's own reader may not be able to read all slices of the query."""
         return self.may_have_logs or (
-            self.query.query_type is not QueryType.CDC and (self.evolves or self.doubts_times or self.lacks_reader)
+            self.query.query_type is not QueryType.CDC
+            and (self.evolves or self.doubts_times or self.lacks_reader or self.has_skeletons)
         )
+
+    @property
+    def has_skeletons(self) -> bool:
+        """Whether base files may be skeletons, whose other columns are in files of the table's source."""
+        return self.client.config.bootstrap_base_path is not None
 
     @property
     def lacks_reader(self) -> bool:
@@ -192,6 +199,13 @@ class TableSnapshot:
                 path=self.location,
                 remedy="query the table in place of its list of files",
             )
+        if self.has_skeletons and pc.any(of_skeletons(plan.slices), min_count=0).as_py():
+            raise UnsupportedTableError(
+                "base files of a bootstrapped table are read side by side with those of its source, and rows that come "
+                "by Arrow are not files",
+                path=self.location,
+                remedy="query the table in place of its list of files",
+            )
         for (different, column), what in (
             (unlike(plan), "has another name or type in older files (schema evolution on read)"),
             (self._mislabelled(plan), "is a timestamp that older files label as something else"),
@@ -214,7 +228,8 @@ class TableSnapshot:
         """Which of a plan's slices Spark's own reader cannot read; ``columns`` are those that a scan reads."""
         if self.lacks_reader:
             return pa.chunked_array([pa.array(np.ones(plan.slices.num_rows, np.bool_))])
-        return pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
+        others = pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
+        return pc.or_(others, of_skeletons(plan.slices)) if self.has_skeletons else others
 
     def partition_paths(self) -> list[str]:
         """Partitions of the table, or of an incremental query's range, sorted."""

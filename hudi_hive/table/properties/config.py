@@ -14,6 +14,9 @@ from hudi_hive.formats import parse_properties
 from hudi_hive.names import (
     HOODIE_ARCHIVELOG_FOLDER,
     HOODIE_BOOTSTRAP_BASE_PATH,
+    HOODIE_BOOTSTRAP_INDEX_CLASS,
+    HOODIE_BOOTSTRAP_INDEX_ENABLE,
+    HOODIE_BOOTSTRAP_INDEX_TYPE,
     HOODIE_COMPACTION_PAYLOAD_CLASS,
     HOODIE_COMPACTION_RECORD_MERGER_STRATEGY,
     HOODIE_DATABASE_NAME,
@@ -92,6 +95,7 @@ class TableConfig:
         merge_mode, merge_strategy_id, payload_class: how records merge, as written; None when absent.
         cdc_enabled, cdc_logging_mode: change data capture; the mode upper-cased.
         bootstrap_base_path: source of a bootstrapped table, or None.
+        bootstrap_index_enabled: a bootstrap index tells the source files of skeletons.
     """
 
     properties: Mapping[str, str] = field(repr=False)
@@ -122,6 +126,7 @@ class TableConfig:
     cdc_enabled: bool
     cdc_logging_mode: str
     bootstrap_base_path: str | None
+    bootstrap_index_enabled: bool
 
     @property
     def is_partitioned(self) -> bool:
@@ -229,6 +234,7 @@ class TableConfig:
             cdc_enabled=get.flag(HOODIE_TABLE_CDC_ENABLED, False),
             cdc_logging_mode=(get.text(HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE) or "DATA_BEFORE_AFTER").upper(),
             bootstrap_base_path=get.text(HOODIE_BOOTSTRAP_BASE_PATH),
+            bootstrap_index_enabled=_bootstrap_index(get),
         )
 
 
@@ -369,6 +375,25 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if kind not in ("SIMPLE", "TIMESTAMP"):
             raise get.invalid(HOODIE_TABLE_PARTITION_FIELDS, "a list of field, field:SIMPLE or field:TIMESTAMP")
     return tuple(names), tuple(types)
+
+
+def _bootstrap_index(get: _Getter) -> bool:
+    """Whether there is an index of bootstrap: of no class or type that keeps none (Hudi's ``NoOpBootstrapIndex``).
+
+    Raises:
+        UnsupportedTableError: an index class that is not Hudi's.
+    """
+    if not get.flag(HOODIE_BOOTSTRAP_INDEX_ENABLE, True):
+        return False
+    kind, class_name = get.text(HOODIE_BOOTSTRAP_INDEX_TYPE), get.text(HOODIE_BOOTSTRAP_INDEX_CLASS)
+    name = kind.upper() if kind is not None else (class_name or "HFILE").rpartition(".")[2]
+    if name in ("NO_OP", "NoOpBootstrapIndex"):
+        return False
+    if name not in ("HFILE", "HFileBootstrapIndex"):
+        raise UnsupportedTableError(
+            f"bootstrap index {class_name or kind} is not supported", path=get.path, remedy="HFileBootstrapIndex is"
+        )
+    return True
 
 
 def _base_file_format(get: _Getter, metadata_table: bool) -> str:

@@ -176,6 +176,7 @@ _TEXT = re.compile(
 )
 _FORMS = "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd or yyyy-MM-dd HH:mm:ss[.SSS]"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BOOTSTRAPS = frozenset({"00000000000001", "00000000000002"})
 
 
 def normalise_instant(value: str | date | datetime, timezone: str = "LOCAL") -> str:
@@ -240,9 +241,13 @@ def instant_to_millis(instant: str, timezone: str = "LOCAL") -> int:
         instant: 14 digits (``…999`` milliseconds), 17, or more, of which the first 17 count.
         timezone: zone the table's instants are in: ``LOCAL``, ``UTC`` or an IANA name.
 
+    The fixed instants of bootstraps stand for as many milliseconds as their number says, as in Hudi.
+
     Raises:
-        InvalidOptionError: the digits are no date; the fixed instants of bootstrap are none either.
+        InvalidOptionError: the digits are no date.
     """
+    if instant in _BOOTSTRAPS:
+        return int(instant)
     digits = instant + "999" if len(instant) == 14 else instant[:17]
     try:
         if len(digits) != 17 or not _DIGITS.fullmatch(digits):

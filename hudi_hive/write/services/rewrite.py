@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.core import plan_of_slices, refuse_bootstrap
+from hudi_hive.plan.core import plan_of_slices
 from hudi_hive.plan.model import Query, with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
@@ -43,7 +43,10 @@ def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteC
         UnsupportedTableError: its base files are not Parquet, or skeletons of others.
     """
     client = context.client
-    refuse_bootstrap(client)
+    if client.config.bootstrap_base_path is not None:
+        raise UnsupportedTableError(
+            "services on a bootstrapped table are not supported", path=client.base_path, remedy="let Hudi do them"
+        )
     if client.config.base_file_format != "parquet":
         raise UnsupportedTableError(
             f"base files of the format {client.config.base_file_format.upper()} are not written",
