@@ -9,6 +9,7 @@ from hudi_hive.spark.bridge.arrow_types import (
     repartition_by_number,
     to_arrow_schema,
 )
+from hudi_hive.spark.bridge.callbacks import tidy_callbacks
 from hudi_hive.spark.bridge.job_labels import statement_jobs, step_jobs
 from hudi_hive.spark.bridge.jvm import (
     Function1,
@@ -77,6 +78,7 @@ __all__ = [
     "step_jobs",
     "store_options",
     "strictly",
+    "tidy_callbacks",
     "to_arrow_schema",
     "to_java",
     "unlogged",

@@ -306,9 +306,14 @@ class JavaProxy:
     """Base class of Python objects that implement a Java interface, with the three methods of ``Object``.
 
     Subclasses name the interfaces in an inner class ``Java`` with a list ``implements``.
+
+    Attributes:
+        label: text of the object in plans and logs.
+        outlives_context: Java may call it when its Spark context has stopped.
     """
 
     label = "hudi_hive"
+    outlives_context = False
 
     def toString(self) -> str:
         """Text of the object in plans and logs."""

@@ -25,6 +25,7 @@ from hudi_hive.spark.bridge import (
     Jvm,
     hide_secrets,
     set_session_options,
+    tidy_callbacks,
     use_session_options_in_pickles,
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
@@ -290,5 +291,7 @@ def _of_context(context: SparkContext) -> Environment:
     with _lock:
         environment = _environments.get(context)
         if environment is None:
-            environment = _environments[context] = Environment(Jvm(context))
+            jvm = Jvm(context)
+            tidy_callbacks(jvm)
+            environment = _environments[context] = Environment(jvm)
         return environment

@@ -62,6 +62,8 @@ class CommitSource(JavaProxy):
         options: of the stream.
     """
 
+    outlives_context = True  # the thread of its query may end later
+
     def __init__(
         self,
         environment: Environment,
