@@ -70,3 +70,23 @@ def test_the_spark_package_loads_no_engine_but_spark():
     engines = ("pandas", "grpc", "duckdb", "polars", "boto3", "fsspec", "datafusion", "click", "rich")
     code = f"import sys, hudi_hive.spark; print([m for m in {engines!r} if m in sys.modules])"
     assert _run(code).strip() == "[]"
+
+
+def test_import_of_the_spark_package_starts_no_session_and_brings_few_modules():
+    code = """
+import os, subprocess, sys, threading
+import pyspark.sql
+before = set(sys.modules)
+import hudi_hive.spark
+from pyspark import SparkContext
+brought = set(sys.modules) - before
+ours = [name for name in brought if name.split(".")[0] == "hudi_hive"]
+large = ("pyspark.pandas", "pyspark.ml", "pyspark.sql.connect", "pyspark.streaming")
+print(SparkContext._gateway, SparkContext._active_spark_context, threading.active_count())
+print(sorted(name for name in brought if name.startswith(large)))
+print(len(ours), len(brought) - len(ours))
+"""
+    session, large, counts = _run(code).splitlines()
+    assert (session, large) == ("None None 1", "[]")
+    ours, others = map(int, counts.split())
+    assert ours <= 700 and others <= 300  # 645 and 258 when this was written
