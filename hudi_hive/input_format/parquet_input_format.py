@@ -78,7 +78,7 @@ class HoodieParquetInputFormat:
         Raises:
             IncrementalRangeError, HollowCommitError: a range that cannot be answered in full.
             TimeTravelError, InstantNotFoundError: a past that cannot be shown.
-            UnsupportedTableError: a bootstrapped table; an incremental read of a table without meta columns.
+            UnsupportedTableError: an incremental read of a table without meta columns.
         """
         return self.plan.statuses
 

@@ -58,7 +58,6 @@ class HoodieROTablePathFilter:
         Raises:
             TableError: a ``.hoodie`` folder without usable properties.
             TimeTravelError: a table cannot be shown as of that time.
-            UnsupportedTableError: a bootstrapped table.
         """
         parsed = [(text, HadoopPath.parse(text)) for text in paths]
         of_folders: dict[tuple[str, str], list[HadoopPath]] = {}

@@ -56,7 +56,7 @@ def test_the_index_names_the_source_of_each_skeleton(name):
         assert one.source_partition == partition and one.uri.endswith(one.path)
         source = table.with_name(table.name + "_source") / one.path
         assert source.stat().st_size == one.size
-        assert source_file(Storage(table), str(skeleton.relative_to(table))) == str(source)
+        assert source_file(Storage(table), str(skeleton.relative_to(table))) == f"file:{source}"
         assert pq.ParquetFile(source).metadata.num_rows == pq.ParquetFile(skeleton).metadata.num_rows
     assert index.source_of("nowhere", "x") is None
 
@@ -82,7 +82,7 @@ def one_source(table):
     """The source of a skeleton that is read."""
     newest = HudiTable.open(table).scan().plan().slices
     path = next(path for path in newest["path"].to_pylist() if path and is_skeleton(path))
-    return path, source_file(Storage(table), path)
+    return path, source_file(Storage(table), path).removeprefix("file:")
 
 
 def test_a_source_file_that_is_gone(table):
@@ -139,7 +139,7 @@ def test_an_index_class_that_is_not_hudis(table):
     refused(table, UnsupportedTableError, "bootstrap index my.Index is not supported")
 
 
-@pytest.mark.parametrize("name", [BY_FILE_ID, BY_PARTITION])
+@pytest.mark.parametrize("name", [BY_FILE_ID, BY_PARTITION], ids=["files", "partitions"])
 def test_an_index_that_is_gone(table, name):
     (table / name).unlink()
     assert refused(table, PathNotFoundError, "the bootstrap index is not there").path == f"file:{table / BY_FILE_ID}"

@@ -41,6 +41,7 @@ from hudi_hive.options import write as declared
 from hudi_hive.schema import InternalSchema, as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.bootstrap import is_skeleton, open_table_file
 from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
@@ -254,7 +255,7 @@ def _has_logs(files: pa.Table) -> bool:
 def _ranges_of(task: _FileTask) -> pa.Table:
     assert task.base_file is not None
     path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
-    with open_base_file(task.storage, path) as file:
+    with open_table_file(task.storage, path) as file:
         roots = list(dict.fromkeys(_root(file.schema, name) for name in task.columns))
         present = [root for root in roots if root in file.schema.names]
         of_file = pa.schema([file.schema.field(root) for root in present])
@@ -349,6 +350,8 @@ def _keys_of(task: _FileTask) -> pa.Table:
 
 def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...], schema: pa.Schema) -> list[_FileTask]:
     timeline = client.timeline if client.config.layout == 1 else None
+    # A source file need not have the partition columns, and statistics must not call them null then.
+    of_skeletons = tuple(name for name in columns if name not in client.config.partition_fields)
     return [
         _FileTask(
             client.storage,
@@ -356,7 +359,7 @@ def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...], schem
             row["file_id"],
             row["base_file"],
             tuple(row["log_files"]),
-            columns,
+            of_skeletons if is_skeleton(row["base_file"] or "") else columns,
             timeline,
             schema,
         )

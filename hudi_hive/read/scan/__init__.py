@@ -7,7 +7,7 @@ from hudi_hive.read.scan.metadata_records import check_records_query, read_recor
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.scan import footer_steps, read_plan
 from hudi_hive.read.scan.slices import ReplacedRows, SliceReader, replaced_rows
-from hudi_hive.read.scan.sources import mapping_at, partition_columns
+from hudi_hive.read.scan.sources import mapping_at, partition_columns, skeleton_columns
 
 __all__ = [
     "BaseScan",
@@ -23,4 +23,5 @@ __all__ = [
     "read_plan",
     "read_records",
     "replaced_rows",
+    "skeleton_columns",
 ]

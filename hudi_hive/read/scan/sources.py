@@ -11,6 +11,7 @@ from hudi_hive.errors import PartitionValueError, SchemaError
 from hudi_hive.plan.model import ScanPlan
 from hudi_hive.read.columns import ColumnMapping
 from hudi_hive.schema import EvolvedSchema, FieldSource, InternalSchema, field_sources, is_identity
+from hudi_hive.table import TableConfig
 from hudi_hive.table.keys import partition_value_columns
 
 
@@ -50,6 +51,29 @@ def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
                     f"the partition path's value of column {name!r} is no {kind}: {error}", path=plan.base_path
                 ) from error
     return pa.table(columns) if columns else None
+
+
+def skeleton_columns(config: TableConfig, partition: str, schema: pa.Schema) -> pa.Table | None:
+    """Typed partition values of a skeleton, for columns that its source file lacks; None where the path tells none.
+
+    Args:
+        config: of the table.
+        partition: the skeleton's partition path.
+        schema: columns of the table.
+    """
+    fields = [name for name in config.partition_fields if name in schema.names]
+    if not fields:
+        return None
+    try:
+        texts = partition_value_columns(
+            pa.array([partition]),
+            config.partition_fields,
+            hive_style=config.hive_style_partitioning,
+            url_encoded=config.url_encode_partitioning,
+        )
+        return pa.table({name: texts.column(name).cast(schema.field(name).type) for name in fields})
+    except (PartitionValueError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None  # a source file without the column is refused when it is read
 
 
 def mapping_at(evolved: EvolvedSchema | None, instant: str, path: str | None = None) -> ColumnMapping | None:

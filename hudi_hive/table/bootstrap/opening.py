@@ -43,12 +43,14 @@ def open_table_file(storage: Storage, path: str, *, size: int | None = None) -> 
         raise
 
 
-def source_file(storage: Storage, path: str) -> str:
-    """The full path of the source file of a skeleton; arguments and errors as of :func:`open_table_file`."""
-    sources = _sources_of(storage)
-    if sources is None:
-        raise _no_source(storage, path, "the table has no bootstrap index")
-    return sources.storage.full_path(sources.of(path).path)
+def source_file(storage: Storage, path: str) -> str | None:
+    """The URI of the source file of a skeleton; None for another base file.
+
+    Arguments and errors are those of :func:`open_table_file`.
+    """
+    if not is_skeleton(path) or (sources := _sources_of(storage)) is None:
+        return None
+    return sources.storage.uri(sources.of(path).path)
 
 
 @dataclass

@@ -22,7 +22,7 @@ def encode_compaction_plan(
     """Encode the plan of a compaction or log compaction: version 2, with bare file names.
 
     Args:
-        plan: the slices to merge.
+        plan: the slices to merge; a column ``bootstrap_file`` has the full paths of the source files of skeletons.
         layout: timeline layout version.
         metrics: for each operation numbers that strategies order by; without it those of a column ``metrics``, or none.
     """
@@ -33,6 +33,7 @@ def encode_compaction_plan(
             "dataFilePath": row["base_file"] or "",
             "fileId": row["file_id"],
             "partitionPath": row["partition"],
+            "bootstrapFilePath": row.get("bootstrap_file"),
             "metrics": dict(metrics[number]) if metrics else dict(row.get("metrics") or {}),
         }
         for number, row in enumerate(plan.operations.to_pylist())
@@ -58,7 +59,7 @@ def encode_requested_replace(
     """Encode the requested metadata of a replacecommit or clustering.
 
     Args:
-        plan: the clustering; None, or one without slices, for overwrites and deletions of partitions.
+        plan: the clustering, its slices with a column ``bootstrap_file`` as of a compaction; None, or one without slices, for overwrites and deletions of partitions.
         base_path: the table's base path, for the full paths of the slices.
         layout: timeline layout version.
         strategy_params: options of the strategy, the sort columns for one; those of the plan without it.
@@ -95,7 +96,7 @@ def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapp
             "deltaFilePaths": [full_path(base_path, partition, name) for name in row["log_files"] or ()],
             "fileId": row["file_id"],
             "partitionPath": partition,
-            "bootstrapFilePath": "",
+            "bootstrapFilePath": row.get("bootstrap_file") or "",
         }
         groups.setdefault(row["group"], []).append(part)
     return [

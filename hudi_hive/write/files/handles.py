@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +21,8 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import ColumnRanges, ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.log import HeaderKey, data_block, delete_block, parquet_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
-from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files
+from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files, skeleton_columns
+from hudi_hive.table.bootstrap import is_skeleton
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
@@ -278,6 +279,9 @@ def _base_batches(context: WriteContext, target: TargetSlice) -> Iterator[pa.Rec
     files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
     mapping = None if target.base_instant is None else mapping_at(context.evolved, target.base_instant)
     scan = BaseScan(target_schema=context.schema, mapping_of=lambda _: mapping)
+    if is_skeleton(str(target.base_file)):
+        values = skeleton_columns(context.config, target.partition, context.schema)
+        scan = replace(scan, partition_columns=values, partition_fields=context.config.partition_fields)
     return read_base_files(context.storage, files, scan, threads=1)
 
 

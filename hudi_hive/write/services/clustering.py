@@ -65,7 +65,15 @@ from hudi_hive.write.service_base import (
     refuse_pending_undo,
 )
 from hudi_hive.write.services.compaction import busy_groups
-from hudi_hive.write.services.rewrite import NewBase, plan_of, service_write_context, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rewrite import (
+    NewBase,
+    plan_of,
+    service_write_context,
+    slice_rows,
+    slices_of,
+    with_source_files,
+    write_base,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -130,6 +138,7 @@ def _scheduled(now: ServiceContext, config: WriteConfig, partitions: Sequence[st
     action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
     bare = Instant(time, action, State.REQUESTED, None, "", "")
     params = {SORT_COLUMNS: ",".join(settings.sort_columns)} if settings.sort_columns else {}
+    slices = with_source_files(now.client, slices)
     plan = ClusteringPlan(bare, "CLUSTER", slices, {}, _EXECUTION, params, outputs)
     payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
     return now.writer.create_requested(action, time, payload)

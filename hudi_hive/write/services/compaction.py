@@ -48,7 +48,15 @@ from hudi_hive.write.service_base import (
     refuse_pending_restore,
     refuse_pending_undo,
 )
-from hudi_hive.write.services.rewrite import NewBase, plan_of, service_write_context, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rewrite import (
+    NewBase,
+    plan_of,
+    service_write_context,
+    slice_rows,
+    slices_of,
+    with_source_files,
+    write_base,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -141,6 +149,7 @@ def _scheduled(now: ServiceContext, settings: CompactionSettings, partitions: Se
         return None
     time = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
     bare = Instant(time, COMPACTION, State.REQUESTED, None, "", "")
+    operations = with_source_files(now.client, operations)
     payload = encode_compaction_plan(CompactionPlan(bare, operations, {}, 2), now.client.config.layout)
     return now.writer.create_requested(COMPACTION, time, payload)
 

@@ -21,7 +21,8 @@ from hudi_hive.plan.core import plan_of_slices
 from hudi_hive.plan.model import Query, with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import SLICE_SCHEMA
+from hudi_hive.table.bootstrap import source_file
+from hudi_hive.table.view import SLICE_SCHEMA, data_file_path
 from hudi_hive.timeline.payloads import NewCommitMetadata
 from hudi_hive.write.files import FILE_NAME, Attempt, WriteContext
 from hudi_hive.write.options import WriteConfig
@@ -40,13 +41,9 @@ def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteC
 
     Raises:
         SchemaError: the table has no schema.
-        UnsupportedTableError: its base files are not Parquet, or skeletons of others.
+        UnsupportedTableError: its base files are not Parquet.
     """
     client = context.client
-    if client.config.bootstrap_base_path is not None:
-        raise UnsupportedTableError(
-            "services on a bootstrapped table are not supported", path=client.base_path, remedy="let Hudi do them"
-        )
     if client.config.base_file_format != "parquet":
         raise UnsupportedTableError(
             f"base files of the format {client.config.base_file_format.upper()} are not written",
@@ -67,6 +64,19 @@ def plan_of(client: MetaClient, write_context: WriteContext, slices: pa.Table) -
     """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged, with the job's columns."""
     query = Query(as_of=_schema_time(client, write_context.instant))
     return plan_of_slices(client, query, with_paths(slices.select(SLICE_SCHEMA.names)))
+
+
+def with_source_files(client: MetaClient, slices: pa.Table) -> pa.Table:
+    """The slices of a plan with a column ``bootstrap_file``, which Hudi reads skeletons by when it carries the plan out.
+
+    Raises:
+        PathNotFoundError, UnsupportedTableError: nothing tells the source of a skeleton.
+    """
+    if client.config.bootstrap_base_path is None:
+        return slices
+    places = zip(slices["partition"].to_pylist(), slices["base_file"].to_pylist(), strict=True)
+    files = [source_file(client.storage, data_file_path(folder, name)) if name else None for folder, name in places]
+    return slices.append_column("bootstrap_file", pa.array(files, pa.string()))
 
 
 def _schema_time(client: MetaClient, instant: str) -> str | None:
