@@ -59,7 +59,8 @@ def encode_requested_replace(
     """Encode the requested metadata of a replacecommit or clustering.
 
     Args:
-        plan: the clustering, its slices with a column ``bootstrap_file`` as of a compaction; None, or one without slices, for overwrites and deletions of partitions.
+        plan: the clustering, its slices with ``bootstrap_file`` as those of a compaction; None, or one without slices,
+            for overwrites and deletions of partitions.
         base_path: the table's base path, for the full paths of the slices.
         layout: timeline layout version.
         strategy_params: options of the strategy, the sort columns for one; those of the plan without it.

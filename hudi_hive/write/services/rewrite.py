@@ -67,7 +67,7 @@ def plan_of(client: MetaClient, write_context: WriteContext, slices: pa.Table) -
 
 
 def with_source_files(client: MetaClient, slices: pa.Table) -> pa.Table:
-    """The slices of a plan with a column ``bootstrap_file``, which Hudi reads skeletons by when it carries the plan out.
+    """The slices of a plan with a column ``bootstrap_file``, by which Hudi reads skeletons when it carries it out.
 
     Raises:
         PathNotFoundError, UnsupportedTableError: nothing tells the source of a skeleton.
