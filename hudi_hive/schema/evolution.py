@@ -28,6 +28,9 @@ __all__ = ["SchemaUpdate", "merge_writer"]
 _META: Final = (*META_FIELDS, OPERATION_FIELD)
 _MAY_COME: Final = ("delete marker", "ordering column")
 """Roles of columns that a table may get later, with nulls in all rows of before."""
+_MAY_WIDEN: Final = ("record key", "ordering column")
+_SAME_TEXT: Final = (("int", "long"),)
+"""Promotions that leave the text of each value as it is, so that keys in files and indexes stay those of the rows."""
 
 Fields = tuple[InternalField, ...]
 
@@ -168,7 +171,7 @@ class SchemaUpdate:
         return self._with(parent, (*rest[:to], moved, *rest[to:]))
 
     def change_type(self, name: str, type: pa.DataType | InternalType) -> Self:
-        """Give a column a wider type (docs/format.md#type-promotions).
+        """Give a column a wider type (docs/format.md#type-promotions), keys and ordering columns int to long alone.
 
         Args:
             name: the column; ``tags.element`` and ``scores.value`` are what lists and maps hold.
@@ -181,7 +184,8 @@ class SchemaUpdate:
         target = _internal(type, item.name)
         if type_name(item.type) == type_name(target):
             return self
-        self._guard(name, "changed in type", below=False)
+        if (item.type, target) not in _SAME_TEXT or self._role(name) not in _MAY_WIDEN:
+            self._guard(name, "changed in type", below=False)
         if not may_become(item.type, target):
             raise SchemaError(
                 f"column {name!r} is of type {type_name(item.type)}, which cannot become {type_name(target)}",
@@ -360,6 +364,10 @@ class SchemaUpdate:
                     f"column {name!r} cannot be {what}: {column!r} is the table's {role}",
                     remedy="it stays as it is as long as the table does",
                 )
+
+    def _role(self, name: str) -> str | None:
+        """What a column is to the table, if anything depends on it."""
+        return next((role for column, role in self.protected.items() if column.lower() == name.lower()), None)
 
     def _guard_new(self, name: str, may_come: Collection[str] = ()) -> None:
         """Refuse names of special columns that the table lacks, as adding one would change the meaning of files."""

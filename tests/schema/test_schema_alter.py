@@ -125,6 +125,30 @@ def test_changes_go_on_with_the_newest_version(tmp_path):
     assert own == [(second.instant.requested, 12, "int"), (None, 7, "string")]
 
 
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_keys_and_ordering_columns_widen(tmp_path, version, kind):
+    """Rows of before are found by their keys and compared by their order, in log files and in base files."""
+
+    def rows(whole: pa.DataType, *records: tuple[int, str, int]) -> pa.Table:
+        kinds = (whole, pa.string(), whole)
+        columns = zip(kinds, zip(*records, strict=True), strict=True)
+        return pa.table([pa.array(column, kind) for kind, column in columns], ("id", "v", "ts"))
+
+    table = HudiTable.create(
+        tmp_path / "t", name="t", record_keys=["id"], ordering_fields=["ts"], table_type=kind, version=version
+    )
+    table.upsert(rows(pa.int32(), (1, "a", 10), (2, "b", 10), (3, "c", 10)))
+    table.upsert(rows(pa.int32(), (2, "bb", 20)))
+    with table.update_schema() as update:
+        update.change_type("id", "bigint").change_type("ts", "bigint")
+    table.upsert(rows(pa.int64(), (1, "new", 11), (2, "old", 15), (10**12, "big", 10**12)))
+    expected = {1: "new", 2: "old" if version == 6 else "bb", 3: "c", 10**12: "big"}
+    found = table.refresh().scan().to_arrow()
+    assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == expected
+    assert found.schema.field("id").type == found.schema.field("ts").type == pa.int64()
+    assert table.scan(f"ts > {10**9}").to_arrow()["v"].to_pylist() == ["big"]
+
+
 def test_what_is_built_on_stays(tmp_path):
     table = make(tmp_path / "t")
     before = len(table.timeline.instants)

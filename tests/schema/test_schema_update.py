@@ -110,10 +110,18 @@ BASE = from_avro(
     }
 )
 UPDATE = SchemaUpdate(BASE, protected={"id": "record key", "part": "partition column", "info.x": "ordering column"})
+KEYED = SchemaUpdate(
+    BASE, protected={"N": "record key", "info.x": "ordering column", "scores.value.x": "partition column"}
+)
 
 
 def names(schema: InternalSchema) -> list[str]:
     return [item.name for item in schema.fields[5:]]
+
+
+def test_keys_and_ordering_columns_become_long():
+    made = KEYED.change_type("n", "bigint").change_type("info.x", "bigint").apply(1)
+    assert {name: item.type for name, item in made.walk() if name in ("n", "info.x")} == {"n": "long", "info.x": "long"}
 
 
 def test_a_new_column_gets_new_ids_and_its_place():
@@ -294,6 +302,9 @@ def test_a_list_cannot_bring_a_key_that_files_lack():
         (lambda u: u.rename("scores.key", "k"), "keys of maps never change"),
         (lambda u: u.change_type("scores.key", "binary"), "keys of maps never change"),
         (lambda u: u.change_type("id", "binary"), "record key"),
+        (lambda u: u.change_type("info.x", "double"), "ordering column"),
+        (lambda u: KEYED.change_type("n", "string"), "record key"),
+        (lambda u: KEYED.change_type("scores.value.x", "bigint"), "partition column"),
         (lambda u: u.change_type("n", "boolean"), "which cannot become boolean"),
         (lambda u: u.change_type("n", "array<int>"), "which cannot become array<int>"),
         (lambda u: u.change_type("info", "string"), "which cannot become string"),

@@ -50,7 +50,8 @@ STATEMENTS = [
     ("ADD COLUMN sizes ARRAY<STRUCT<w: INT, h: BIGINT COMMENT 'high'>>", None),
     ("RENAME COLUMN full_name TO called", None),
     ("RENAME COLUMN info.bee TO b", None),
-    ("ALTER COLUMN id TYPE BIGINT", "record key"),
+    ("ALTER COLUMN id TYPE STRING", "record key"),
+    ("ALTER COLUMN id TYPE BIGINT", None),
     ("ALTER COLUMN info.a TYPE BIGINT", None),
     ("ALTER COLUMN cnt TYPE STRING", None),
     ("ALTER COLUMN extra COMMENT 'said'", None),
@@ -87,7 +88,7 @@ def test_every_statement_on_a_synced_table(spark, synced, metastore, tmp_path):
     last = MetaClient.load(path).timeline.write_instants()[-1].requested
     assert columns(spark, table) == [
         ("first_of_all", "int"),
-        ("id", "int"),
+        ("id", "bigint"),
         ("called", "string"),
         ("cnt", "string"),
         ("amount", "decimal(10,2)"),

@@ -132,6 +132,39 @@ def test_inserts_with_schema_evolution_and_of_conditions(session, metastore):
         session.sql("INSERT INTO e REPLACE USING (p) SELECT * FROM e")
 
 
+def test_legacy_casts_and_locks_of_the_table(session):
+    locks = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+    session.sql(
+        "CREATE TABLE loose (id INT, d DATE, n INT, v STRING, p STRING) USING hudi PARTITIONED BY (p) "
+        "TBLPROPERTIES (primaryKey = 'id', hoodie.write.concurrency.mode = 'optimistic_concurrency_control', "
+        f"hoodie.clean.failed.writes.policy = 'LAZY', hoodie.write.lock.provider = '{locks}')"
+    )
+    assert properties(session, "loose")["hoodie.write.lock.provider"] == locks
+    session.sql("SET spark.sql.storeAssignmentPolicy=legacy")
+    session.sql("INSERT INTO loose VALUES ('1', '2024-01-31', 'none', DATE'2024-02-01', 7)")
+    session.sql("INSERT INTO loose (v, id) SELECT 2.5, '2'")
+    session.sql("INSERT INTO loose PARTITION (p = 'q') SELECT 3, 'no day', 5000000000, true")
+    session.sql("INSERT INTO loose BY NAME SELECT 'q' AS p, 4L AS id")
+    with pytest.raises(Exception, match="column"):
+        session.sql("INSERT INTO loose VALUES (1, 2)")
+    session.sql("RESET spark.sql.storeAssignmentPolicy")
+    assert rows(session, "SELECT id, d, n, v, p FROM loose") == [
+        (1, date(2024, 1, 31), None, "2024-02-01", "7"),
+        (2, None, None, "2.5", None),
+        (3, None, 705032704, "true", "q"),
+        (4, None, None, None, "q"),
+    ]
+    session.sql("ALTER TABLE loose CHANGE COLUMN n n INT COMMENT 'a number'")
+    session.sql("ALTER TABLE loose ADD COLUMNS (more INT)")
+    assert {row.col_name: row.comment for row in session.sql("DESCRIBE loose").collect()}["n"] == "a number"
+    with pytest.raises(Exception, match="without schema evolution"):
+        session.sql("ALTER TABLE loose CHANGE COLUMN n n BIGINT")
+    session.sql("SET hoodie.write.lock.provider=no.such.Provider")
+    with pytest.raises(Exception, match=r"no\.such\.Provider"):
+        session.sql("ALTER TABLE loose ADD COLUMNS (other INT)")
+    session.sql("RESET hoodie.write.lock.provider")
+
+
 def test_names_of_any_script_and_times_in_paths(session):
     session.sql(
         "CREATE TABLE places (`ключ` INT, `größe` STRUCT<`ä`: STRING>, `日期` TIMESTAMP) USING hudi "

@@ -28,6 +28,7 @@ from hudi_hive.names import (
     HOODIE_WRITE_LOCK_PREFIX,
 )
 from hudi_hive.options import parse_java_boolean
+from hudi_hive.options.services import FAILED_WRITES_POLICY
 from hudi_hive.options.write import ALTER_CHECK_DATA, SCHEMA_ON_READ
 from hudi_hive.schema import ArrayType as ArrayOf
 from hudi_hive.schema import InternalField, InternalSchema, InternalType, RecordType, SchemaUpdate, parse_type
@@ -59,6 +60,7 @@ _OPTIONS: Final = (
     HOODIE_WRITE_LOCK_PREFIX,
     HOODIE_METADATA_PREFIX,
     ALTER_CHECK_DATA.name,
+    FAILED_WRITES_POLICY.name,
 )
 _REPLACE: Final = "replace_columns"
 _SYNC_OPTIONS: Final = (HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_DATASOURCE_META_SYNC_PREFIX, HOODIE_META_SYNC_PREFIX)
@@ -121,7 +123,8 @@ def alter_columns(target: WriteTarget, node: JavaValue) -> JavaValue:
 def _alter(target: WriteTarget, changes: list[Change]) -> None:
     settings = session_settings(target.hook.session)
     client = MetaClient.load(target.location, store_options(target.hook.session, target.location))
-    options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
+    stated = {} if target.entry is None else target.entry.properties
+    options = {key: value for key, value in {**stated, **settings}.items() if key.startswith(_OPTIONS)}
     idle = all(change.may_be_idle for change in changes) and not _changes(client, changes)
     lock = table_lock(WriteConfig.of(options, client.config).options, client.storage, metastore=MetastoreLock.connect)
     commit = partial(_commit, client, [] if idle else changes, options, lock)
@@ -205,7 +208,7 @@ def _refuse_without_evolution(target: WriteTarget, changes: list[Change]) -> Non
     if text is not None and parse_java_boolean(text):
         return
     for change in changes:
-        if change.method not in ("add", "comment"):
+        if change.method not in ("add", "comment") and _changes(target.client, [change]):
             raise SchemaError(
                 f"ALTER TABLE {target.name}: without schema evolution columns are added and get comments, no more",
                 path=target.location,

@@ -25,6 +25,7 @@ from hudi_hive.spark.versions import SPARK
 _DATA_COLUMNS: Final = f"(?!(?:{'|'.join(META_FIELDS)})$).*"
 _INLINE: Final = frozenset({"UnresolvedInlineTable", "LocalRelation", "OneRowRelation"})
 _ROWS: Final = "hudi_hive_rows"
+_POLICY: Final = "spark.sql.storeAssignmentPolicy"
 
 
 def matched_columns(
@@ -61,7 +62,40 @@ def matched_columns(
                 changes["byName"] = _nested_by_name(target, query, expected)
     if not SPARK.fills_columns:
         changes |= _filled(target, node, changes.get("query", query), static)
+    if str(target.setting(_POLICY)).upper() == "LEGACY":
+        changes |= _cast(target, node, changes, static)
     return target, changes
+
+
+def _cast(
+    target: WriteTarget, node: JavaValue, changes: Mapping[str, Any], static: Mapping[str, str]
+) -> dict[str, Any]:
+    """What changes of an insert whose session casts as Hive does: to null, or cut, what the column's type cannot hold.
+
+    Spark casts so for files alone and refuses it for relations of other sources, of which ours are.
+    """
+    query = changes.get("query", node.query())
+    if _has_default(query):
+        return {}
+    fields = {field.name.lower(): field for field in target.columns if field.name.lower() not in static}
+    names = [str(name) for name in scala_items(changes.get("userSpecifiedCols", node.userSpecifiedCols()))]
+    if changes.get("byName", node.byName()) and not names:
+        names = [name for name in _names_of(target, query) or () if name not in META_FIELDS]
+    names = names or [field.name for field in fields.values()]
+    if not all(name.lower() in fields for name in names):
+        return {}  # which Spark refuses
+    if changes.get("byName", node.byName()) and not _same_fields(target, query, fields):
+        return {}  # as a cast of structs goes by position
+    jvm = target.hook.environment.jvm
+    nodes = Nodes(jvm)
+    rows = jvm.package("catalyst.analysis").UnresolvedSubqueryColumnAliases(jvm.seq(names), query)
+    given = {name.lower() for name in names}
+    values = []
+    for field in fields.values():
+        value = nodes.column(field.name) if field.name.lower() in given else nodes.expression("NULL")
+        values.append(nodes.alias(nodes.cast(value, field.dataType, legacy=True), field.name))
+    query = nodes.project(values, nodes.named(rows, _ROWS))
+    return {"query": query, "userSpecifiedCols": jvm.seq([]), "byName": False}
 
 
 # -- schema evolution ------------------------------------------------------------------------------------------------
@@ -143,6 +177,24 @@ def _nested_by_name(target: WriteTarget, query: JavaValue, expected: Sequence[St
     )
 
 
+def _same_fields(target: WriteTarget, query: JavaValue, fields: Mapping[str, StructField]) -> bool:
+    """Whether the structs of a query's columns have the fields of those of the table's columns in their order."""
+    columns = target.columns_of_query(query)
+    if columns is None:
+        return False
+    pairs = [(one, fields.get(one.name.lower())) for one in columns if one.name not in META_FIELDS]
+    return all(two is None or _names_within(one.dataType) == _names_within(two.dataType) for one, two in pairs)
+
+
+def _names_within(kind: DataType) -> list[Any]:
+    """The names of all fields inside a type, as they are nested."""
+    if isinstance(kind, StructType):
+        return [(field.name.lower(), _names_within(field.dataType)) for field in kind]
+    if isinstance(kind, ArrayType):
+        return _names_within(kind.elementType)
+    return [_names_within(kind.keyType), _names_within(kind.valueType)] if isinstance(kind, MapType) else []
+
+
 def _has_structs(kind: DataType) -> bool:
     if isinstance(kind, ArrayType):
         return _has_structs(kind.elementType)
@@ -219,7 +271,9 @@ def _names_of(target: WriteTarget, query: JavaValue) -> list[str] | None:
 
 
 def _has_default(query: JavaValue) -> bool:
-    """Whether a query is ``SELECT … DEFAULT …``, which Spark takes right below an insert alone."""
+    """Whether a query is ``SELECT … DEFAULT …`` or ``VALUES``, which Spark takes right below an insert alone."""
+    if class_name(query) == "UnresolvedInlineTable":
+        return any(is_default(value) for row in scala_items(query.rows()) for value in scala_items(row))
     return class_name(query) == "Project" and any(map(is_default, scala_items(query.projectList())))
 
 

@@ -29,7 +29,7 @@ from hudi_hive.names import (
     HOODIE_TABLE_BASE_FILE_FORMAT,
     HOODIE_TABLE_NAME,
 )
-from hudi_hive.options import ALL_OPTIONS, parse_java_boolean
+from hudi_hive.options import ALL_OPTIONS, Face, parse_java_boolean
 from hudi_hive.options import table as table_options
 from hudi_hive.schema import arrow_to_avro
 from hudi_hive.spark.bridge import (
@@ -76,7 +76,9 @@ _SPELLINGS: Final = {
 _DECIDED: Final = frozenset({HOODIE_DATABASE_NAME, HOODIE_TABLE_NAME, HOODIE_DATASOURCE_WRITE_OPERATION})
 """Options that the statement decides, whatever its properties say; the entry does not have them."""
 
-_ELSEWHERE: Final = frozenset(name for one in ALL_OPTIONS if table_options.WRITE not in one.faces for name in one.names)
+_ELSEWHERE: Final = frozenset(
+    name for one in ALL_OPTIONS if not {Face.WRITE, Face.LOCK} & set(one.faces) for name in one.names
+)
 """Options of queries and other faces, which a table may carry and no write takes."""
 
 

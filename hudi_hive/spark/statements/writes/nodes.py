@@ -68,10 +68,11 @@ class Nodes:
         """A call of a function."""
         return with_arguments(self.jvm, self.expression(f"{name}()"), {"arguments": self.jvm.seq(arguments)})
 
-    def cast(self, value: JavaValue, kind: DataType) -> JavaValue:
-        """``CAST(value AS kind)``, with an error where the type cannot hold the value."""
+    def cast(self, value: JavaValue, kind: DataType, *, legacy: bool = False) -> JavaValue:
+        """``CAST(value AS kind)``, with an error where the type cannot hold the value; ``legacy`` without one."""
         changes = {"child": value, "dataType": java_type(self.jvm, kind)}
-        changes["evalMode"] = self.jvm.module("org.apache.spark.sql.catalyst.expressions.EvalMode").ANSI()
+        modes = self.jvm.module("org.apache.spark.sql.catalyst.expressions.EvalMode")
+        changes["evalMode"] = modes.LEGACY() if legacy else modes.ANSI()
         return with_arguments(self.jvm, self.expression("CAST(1 AS INT)"), changes)
 
     def columns_like(self, pattern: str, table: str = "") -> JavaValue:
