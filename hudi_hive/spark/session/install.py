@@ -1,10 +1,11 @@
 """Installs the hooks of a running Spark session: names of synced tables resolve to plans over our file index.
 
-Two private fields of a session are replaced by objects behind the same interface, which ask Python:
+Private fields of a session are replaced by objects behind the same interfaces, which ask Python:
 
 * the session catalog's cache of table relations, which Spark asks for a plan before it looks for the table's provider
   class (there is none for ``hudi`` in plain Spark);
-* the parser, which tells where a statement begins, rewrites time travel and refuses statements that would write.
+* the parser, which tells where a statement begins, rewrites time travel and refuses statements that would write; its
+  catalog has it once more, for the texts of views.
 
 Sessions made from this one later (``newSession``, streaming, the Thrift server) get theirs through the extensions
 object that all of them share.
@@ -19,7 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import Function2, JavaValue
+from hudi_hive.spark.bridge import Function2, JavaValue, PrivateField
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.scan import MERGE_RULE, Environment
 from hudi_hive.spark.session.functions import identity
@@ -48,10 +49,10 @@ def install(hook: SessionHook) -> None:
             "without pinned threads it cannot be told which statement a table is asked for",
             remedy="leave PYSPARK_PIN_THREAD as it is by default, true",
         )
-    parser = hook.environment.jvm.field(hook.session.sessionState(), "sqlParser")
-    current = parser.get()
-    if str(current.toString()) != HudiParser.label:
-        parser.set(HudiParser(hook, current))
+    for parser in _parsers(hook):
+        current = parser.get()
+        if str(current.toString()) != HudiParser.label:
+            parser.set(HudiParser(hook, current))
     hook.install_cache()
     context = SparkContext._active_spark_context
     assert context is not None
@@ -67,13 +68,19 @@ def uninstall(hook: SessionHook) -> None:
         hook: of the session.
     """
     jvm, session = hook.environment.jvm, hook.session
-    field = jvm.field(session.sessionState(), "sqlParser")
-    parser = field.get()
-    if str(parser.toString()) == HudiParser.label:
-        field.set(HudiParser.delegate_of(parser))
+    for field in _parsers(hook):
+        parser = field.get()
+        if str(parser.toString()) == HudiParser.label:
+            field.set(HudiParser.delegate_of(parser))
     hook.remove_cache()
     SPARK.remove_analyzer_rules(jvm, session, COMMAND_RULES)
     jvm.remove_optimizations(session, _OPTIMIZATIONS)
+
+
+def _parsers(hook: SessionHook) -> list[PrivateField]:
+    """Where a session keeps its parser: for statements, and in its catalog for the texts of views."""
+    state = hook.session.sessionState()
+    return [hook.environment.jvm.field(state, "sqlParser"), hook.environment.jvm.field(state.catalog(), "parser")]
 
 
 def hook_of(spark: SparkSession) -> SessionHook | None:

@@ -66,6 +66,7 @@ FEATURES: Final = (
             "SparkRuntimeException",
             "sql.catalyst.TableIdentifier",
             "sql.catalyst.analysis.Analyzer#postHocResolutionRules",
+            "sql.catalyst.catalog.SessionCatalog#parser",
             "sql.catalyst.catalog.SessionCatalog#tableRelationCache",
             "sql.catalyst.expressions.BoundReference",
             "sql.catalyst.expressions.Cast",

@@ -142,6 +142,8 @@ def test_functions_in_statements(spark, synced):
     assert spark.sql("SELECT count(*) FROM instants WHERE Action = 'clean'").collect()[0][0] == 2
     spark.sql(f"CREATE OR REPLACE VIEW {database}.slices AS SELECT * FROM hudi_filesystem_view('{table}')")
     assert spark.newSession().table(f"{database}.slices").count() == 4
+    spark.sql(f"CREATE OR REPLACE VIEW {database}.late AS SELECT * FROM {table} TIMESTAMP AS OF '29990101000000000'")
+    assert [one.table(f"{database}.late").count() for one in (spark, spark.newSession())] == [15, 15]
     begin = "date_add(DATE '2026-11-20', 1)"
     assert spark.sql(f"SELECT 1 FROM hudi_table_changes('{table}', 'latest_state', {begin})").count() == 15
     moment = "TIMESTAMP '2026-11-21 03:29:29.779 UTC'"
