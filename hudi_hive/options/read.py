@@ -298,4 +298,12 @@ SPARK_PYTHON: Final = Option[str | None](
     "A setting of spark-sql and spark-shell, where the jar of docs/spark-jar.md reads it: the Python that plans "
     "statements; without it the one that wrote the jar.",
 )
-SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON,)
+SPARK_LOG_RECORDS: Final = Option(
+    "spark.hudi_hive.log.records.bytes",
+    whole,
+    1 << 30,
+    "A setting of Spark's sessions: bytes of records of log files that executors keep, in memory or on their disks, so "
+    "that Spark's own reader reads the base files of slices with log files. 0: Python tasks merge such slices in "
+    "every statement.",
+)
+SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON, SPARK_LOG_RECORDS)

@@ -45,7 +45,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Syncs to AWS Glue": GLUE_OPTIONS,
     "Metastore": METASTORE_OPTIONS,
     "Stores": STORAGE_OPTIONS,
-    "Sessions of Spark without Python": SESSION_OPTIONS,
+    "Sessions of Spark": SESSION_OPTIONS,
     "Harmless": HARMLESS_OPTIONS,
     "Not supported": UNSUPPORTED_OPTIONS,
 }

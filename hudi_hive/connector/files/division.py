@@ -22,7 +22,7 @@ from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.names import COMMIT_TIME_COLUMN
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.model import has_logs
-from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler, same_kind
 from hudi_hive.read.scan import ReplacedRows, mapping_at, partition_columns
 from hudi_hive.storage import Storage
 
@@ -305,26 +305,11 @@ class _Sets:
             return None if missing else SetColumn(field.name, field.type, Origin.NOWHERE)
         kind = footer.schema.field(source).type
         by_name = reconciler.mapping.below(field.name) == BY_NAME
-        if reconciler.same_values(field.name) or (by_name and _same_values(kind, field.type)):
+        if reconciler.same_values(field.name) or (by_name and same_kind(kind, field.type)):
             return SetColumn(field.name, field.type, Origin.SAME, source)
         if _widens(kind, field.type):
             return SetColumn(field.name, field.type, Origin.WIDER, source)
         return None
-
-
-def _same_values(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether types differ at most in what lists and maps call their entries, and in whether those may be null."""
-    types = pa.types
-    if types.is_struct(source) and types.is_struct(target):
-        return source.num_fields == target.num_fields and all(
-            source.field(i).name == target.field(i).name and _same_values(source.field(i).type, target.field(i).type)
-            for i in range(source.num_fields)
-        )
-    if types.is_map(source) and types.is_map(target):
-        return _same_values(source.key_type, target.key_type) and _same_values(source.item_type, target.item_type)
-    if types.is_list(source) and types.is_list(target):
-        return _same_values(source.value_type, target.value_type)
-    return bool(source.equals(target))
 
 
 def _widens(source: pa.DataType, target: pa.DataType) -> bool:

@@ -260,3 +260,18 @@ class _Types:
             )
 
         return convert_map
+
+
+def same_kind(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether types differ at most in what lists and maps call their entries, and in whether those may be null."""
+    types = pa.types
+    if types.is_struct(source) and types.is_struct(target):
+        return source.num_fields == target.num_fields and all(
+            source.field(i).name == target.field(i).name and same_kind(source.field(i).type, target.field(i).type)
+            for i in range(source.num_fields)
+        )
+    if types.is_map(source) and types.is_map(target):
+        return same_kind(source.key_type, target.key_type) and same_kind(source.item_type, target.item_type)
+    if types.is_list(source) and types.is_list(target):
+        return same_kind(source.value_type, target.value_type)
+    return bool(source.equals(target))

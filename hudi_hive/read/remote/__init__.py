@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
-from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error, serialize_error
+from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error, raw_type, serialize_error
+from hudi_hive.read.remote.log_rows import EFFECT_COLUMN, SLICE_COLUMN, LogEffect, LogRows
 from hudi_hive.read.remote.receiving import PACKAGE_MARK, receive_step
 from hudi_hive.read.remote.shipped_step import MaskedSecrets, ShippedStep, mask_secrets
 
 __all__ = [
+    "EFFECT_COLUMN",
     "PACKAGE_MARK",
+    "SLICE_COLUMN",
+    "LogEffect",
+    "LogRows",
     "MaskedSecrets",
     "MetadataRows",
     "PlanRows",
@@ -16,6 +21,7 @@ __all__ = [
     "SliceRows",
     "deserialize_error",
     "mask_secrets",
+    "raw_type",
     "receive_step",
     "serialize_error",
 ]

@@ -61,17 +61,39 @@ class SliceRows:
         self, storage: Storage, number: int, partition_values: Mapping[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
         plan = replace(self.plan, slices=self.plan.slices.slice(number, 1))
-        constants = {name: value.cast(self.schema.field(name).type) for name, value in partition_values.items()}
-        table_names = {name.lower(): name for name in plan.schema.names}
-        read = [name.lower() for name in self.schema.names if name not in constants]
-        columns = [table_names[name] for name in read if name in table_names]
-        reconciler: Reconciler | None = None
-        for batch in read_plan(storage, plan, columns, threads=1):
-            batch = _raw(batch)
-            if reconciler is None:
-                path = plan.slices.column("path")[0].as_py()
-                reconciler = Reconciler(batch.schema, self.schema, path=path or plan.base_path)
-            yield reconciler.apply(batch, constants)
+        path = plan.slices.column("path")[0].as_py()
+        columns = EngineColumns(self.schema, partition_values, path or plan.base_path)
+        for batch in read_plan(storage, plan, columns.read(plan.schema), threads=1):
+            yield columns.apply(batch)
+
+
+class EngineColumns:
+    """Gives batches of one slice the schema that an engine asks for.
+
+    Args:
+        schema: of the batches to make; a column that the table does not have is null.
+        constants: values of columns of the schema that are not read.
+        path: of the slice, for messages.
+    """
+
+    def __init__(self, schema: pa.Schema, constants: Mapping[str, pa.Scalar], path: str) -> None:
+        self._schema = schema
+        self._constants = {name: value.cast(schema.field(name).type) for name, value in constants.items()}
+        self._path = path
+        self._reconciler: Reconciler | None = None
+
+    def read(self, table_schema: pa.Schema) -> list[str]:
+        """The columns of the table that have to be read."""
+        table_names = {name.lower(): name for name in table_schema.names}
+        read = [name.lower() for name in self._schema.names if name not in self._constants]
+        return [table_names[name] for name in read if name in table_names]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of the columns that were read as one of the schema."""
+        batch = _raw(batch)
+        if self._reconciler is None:
+            self._reconciler = Reconciler(batch.schema, self._schema, path=self._path)
+        return self._reconciler.apply(batch, self._constants)
 
 
 def deserialize_error(text: str) -> HudiHiveError | None:
@@ -98,19 +120,20 @@ def serialize_error(error: HudiHiveError) -> RuntimeError:
 
 def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Times of day and timestamps without a zone as the numbers they are: hive-sync declares them so."""
-    schema = pa.schema([item.with_type(_raw_type(item.type)) for item in batch.schema])
+    schema = pa.schema([item.with_type(raw_type(item.type)) for item in batch.schema])
     return batch if schema.equals(batch.schema) else batch.cast(schema)
 
 
-def _raw_type(kind: pa.DataType) -> pa.DataType:
+def raw_type(kind: pa.DataType) -> pa.DataType:
+    """The type in which an engine gets a column: times of day and timestamps without a zone are numbers."""
     if pa.types.is_time32(kind):
         return pa.int32()
     if pa.types.is_time64(kind) or (pa.types.is_timestamp(kind) and kind.tz is None):
         return pa.int64()
     if pa.types.is_struct(kind):
-        return pa.struct([item.with_type(_raw_type(item.type)) for item in kind])
+        return pa.struct([item.with_type(raw_type(item.type)) for item in kind])
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_raw_type(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(raw_type(kind.value_type)))
     if pa.types.is_map(kind):
-        return pa.map_(_raw_type(kind.key_type), kind.item_field.with_type(_raw_type(kind.item_type)))
+        return pa.map_(raw_type(kind.key_type), kind.item_field.with_type(raw_type(kind.item_type)))
     return kind

@@ -178,7 +178,8 @@ class SliceReader:
             keep[numbers.to_numpy(zero_copy_only=False)] = True
         rows = pa.Table.from_batches(of_logs, self.needed)
         taken = rows.take(pa.chunked_array(chosen, pa.int64())) if rows.num_rows else rows
-        return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names))
+        instants = frozenset(instant for _, instant in logs.seen if instant is not None)
+        return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names), instants)
 
     def _updates_in_part(self, logs: LogRecords) -> bool:
         return self.merge.spec.partial is not None or any(block.is_partial for block in logs.data)
@@ -282,12 +283,14 @@ class ReplacedRows:
     Attributes:
         left_out: rows of the base file that do not count any more, by their number in it, ascending.
         base_rows: rows of the base file.
-        rows: the rows of the log files that stand for them, and new ones, with the columns of the plan.
+        rows: the rows of the log files that stand for them, and new ones, with the columns asked for.
+        instants: of all blocks of records and deletes in the log files; which of them count is told by the timeline.
     """
 
     left_out: npt.NDArray[np.int64]
     base_rows: int
     rows: pa.Table
+    instants: frozenset[str] = frozenset()
 
     @property
     def nbytes(self) -> int:
@@ -296,15 +299,20 @@ class ReplacedRows:
 
 
 def replaced_rows(
-    storage: Storage, plan: ScanPlan, row: Mapping[str, Any], values: pa.Table | None
+    storage: Storage,
+    plan: ScanPlan,
+    row: Mapping[str, Any],
+    values: pa.Table | None,
+    columns: Sequence[str] | None = None,
 ) -> ReplacedRows | None:
     """Merge the keys and ordering values of a slice with log files, and say which rows are whose.
 
     Args:
         storage: rooted at the table's base path.
         plan: the plan that the slice is of, without a filter.
-        row: the slice: a row of the plan's slices, with a base file.
+        row: the slice: a row of the plan's slices.
         values: typed partition values of the slice, one row.
+        columns: of the rows; None for all.
 
     Returns:
         None where a row of the result may be made of both, or the merge does not see all rows: partial updates,
@@ -318,7 +326,7 @@ def replaced_rows(
         return None
     if plan.commit_times is not None or plan.row_filter is not None:
         return None
-    reader = SliceReader.of(storage, plan, None, BATCH_ROWS, schema=plan.schema)
+    reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
     logs = reader.logs(row["partition"], row["log_files"], row.get("log_sizes"))
     if any(block.is_partial for block in logs.data):
         return None

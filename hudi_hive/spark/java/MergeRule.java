@@ -4,8 +4,10 @@
  * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
  *
  * A relation to split is one whose file index is also a function. The function gets the names of columns, their types
- * and the conditions of a scan, and gives the index of the slices of a base file alone, and the plan of the others' rows
- * or null when the conditions leave none of them.
+ * and the conditions of a scan, and gives the index of the slices whose base files Spark reads, and the plan of the other
+ * rows or null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter
+ * and bits, too: the filter's condition is on three columns, the bits, the place of a file's first bit, and the number of
+ * a row in its file.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -22,20 +24,28 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat$;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 
 import scala.Function1;
-import scala.Tuple2;
+import scala.Product;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class MergeRule extends Rule {
+    /** A partition column of files: the place of their first bit, or less than 0. */
+    static final String FIRST_BIT = "_hudi_hive_first_bit";
+
     public String toString() {
         return "hudi_hive.MergeRule";
     }
@@ -117,10 +127,10 @@ public class MergeRule extends Rule {
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         Object[] request = new Object[] {seq(columns), seq(conditions)};
-        Tuple2 parts = (Tuple2) ((Function1) files.location()).apply(request);
-        LogicalPlan result = part(baseFiles(relation, files, (FileIndex) parts._1()), output, conditions, pushed);
-        if (parts._2() != null) {
-            LogicalPlan merged = merged((LogicalPlan) parts._2(), columns, output, conditions, pushed);
+        Product parts = (Product) ((Function1) files.location()).apply(request);
+        LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
+        if (parts.productElement(1) != null) {
+            LogicalPlan merged = merged((LogicalPlan) parts.productElement(1), columns, output, conditions, pushed);
             List both = new ArrayList();
             both.add(result);
             both.add(merged);
@@ -166,20 +176,57 @@ public class MergeRule extends Rule {
         }
     }
 
-    static LogicalPlan baseFiles(LogicalRelation relation, HadoopFsRelation files, FileIndex index) {
+    static LogicalPlan baseFiles(
+        LogicalRelation relation, HadoopFsRelation files, Product parts, List output, List conditions, boolean pushed
+    ) {
+        FileIndex index = (FileIndex) parts.productElement(0);
+        if (parts.productElement(2) == null) {
+            LogicalPlan read = over(relation, files, index, files.partitionSchema(), files.dataSchema(), relation.output());
+            return part(read, output, conditions, pushed);
+        }
+        StructType firsts = new StructType().add(FIRST_BIT, DataTypes.LongType);
+        String name = ParquetFileFormat$.MODULE$.ROW_INDEX_TEMPORARY_COLUMN_NAME();
+        StructType numbers = new StructType().add(name, DataTypes.LongType);
+        Attribute first = (Attribute) DataTypeUtils.toAttributes(firsts).head();
+        Attribute number = (Attribute) DataTypeUtils.toAttributes(numbers).head();
+        List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
+        columns.add(first);
+        columns.add(number);
+        StructType partitions = files.partitionSchema().add(FIRST_BIT, DataTypes.LongType);
+        StructType data = files.dataSchema().add(name, DataTypes.LongType);
+        LogicalPlan read = over(relation, files, index, partitions, data, seq(columns));
+        // Before the conditions: one that fails at a row that does not count must not be asked of it.
+        List all = new ArrayList();
+        all.add(counts((Filter) parts.productElement(2), (Expression) parts.productElement(3), first, number));
+        if (pushed) {
+            all.addAll(conditions);
+        }
+        return part(read, output, all, true);
+    }
+
+    /** The condition that no log file replaces a row. */
+    static Expression counts(Filter filter, Expression bits, Attribute first, Attribute number) {
+        Map attributes = new HashMap();
+        Seq columns = filter.child().output();
+        attributes.put(((Attribute) columns.apply(0)).exprId(), bits);
+        attributes.put(((Attribute) columns.apply(1)).exprId(), first);
+        // A reader that does not number rows would have all of them left out.
+        Expression numbered = new AssertNotNull(number, seq(new ArrayList()));
+        attributes.put(((Attribute) columns.apply(2)).exprId(), numbered);
+        return (Expression) filter.condition().transform(new Replace(attributes));
+    }
+
+    static LogicalPlan over(
+        LogicalRelation relation, HadoopFsRelation files, FileIndex index, StructType partitions, StructType data, Seq output
+    ) {
         Object[] arguments = new Object[relation.productArity()];
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = relation.productElement(i);
         }
         arguments[0] = files.copy(
-            index,
-            files.partitionSchema(),
-            files.dataSchema(),
-            files.bucketSpec(),
-            files.fileFormat(),
-            files.options(),
-            files.sparkSession()
+            index, partitions, data, files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession()
         );
+        arguments[1] = output;
         return (LogicalPlan) relation.makeCopy(arguments);
     }
 

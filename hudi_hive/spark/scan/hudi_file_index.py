@@ -52,6 +52,9 @@ class PlannedScan:
         bytes: their size.
         seconds: how long planning took.
         merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
+        why: why these are not read by Spark's own reader, with the records of the log files beside it.
+        beside: number of slices whose base files are, of a scan of those records.
+        beside_first: number of those whose log files had to be read for it.
         columns: the columns that slices are read with in Arrow.
         skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
         converted: number of base files alone that are read in Arrow: a column has another name or type there, or
@@ -71,6 +74,9 @@ class PlannedScan:
     skipped: int = 0
     converted: int = 0
     converted_from: str = "an older schema"
+    why: str = ""
+    beside: int = 0
+    beside_first: int = 0
 
     def describe(self) -> str:
         """Describe in a line what is read and what was left out."""
@@ -79,12 +85,23 @@ class PlannedScan:
         if self.merged:
             what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
             what += f", {self.converted} of them converted from {self.converted_from}" if self.converted else ""
+            what += f" ({self.why})" if self.why else ""
+        elif self.beside:
+            what = f"log records of {self.beside} slices beside Spark's own reader: {self.files} log files"
+            what += f", {self._when()}"
         elif self.converted:
             what = f"converted in Arrow: {self.converted} base files of {self.converted_from}"
         line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
         line += f", {self.bytes} bytes"
         line += f", {self.skipped} left out by their statistics" if self.skipped else ""
-        return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged or self.converted else line
+        by_arrow = self.merged or self.converted or self.beside
+        return f"{line}; columns {', '.join(self.columns) or 'none'}" if by_arrow else line
+
+    def _when(self) -> str:
+        """When log files were read."""
+        if self.beside_first in (0, self.beside):
+            return "read now" if self.beside_first else "kept from before"
+        return f"read now for {self.beside_first} slices, kept from before for others"
 
     def __str__(self) -> str:
         return (
@@ -275,16 +292,18 @@ class HudiFileIndex(JavaProxy):
     def _add_directories(self, question: JavaValue, planned: PlannedFiles, conditions: str) -> None:
         """Answers a question."""
         names = self.columns.path.names
-        paths = pc.unique(planned.files.column("partition")).to_pylist()
-        values = (
-            self.columns.renamed(self._snapshot.partition_texts(paths))
-            if names
-            else pa.table({"row": pa.nulls(len(paths))})
-        )
+        planned, values = self.folders(planned)
         self.columns.check_dates(values, names, self._snapshot.location)
         for folders, paths_and_numbers in packed_files(planned.files, planned.modified_ms):
             part = packed(values.slice(folders.start, len(folders)), names)
             self._strictly(functools.partial(question.add, part, *paths_and_numbers, conditions))
+
+    def folders(self, planned: PlannedFiles) -> tuple[PlannedFiles, pa.Table]:
+        """Files folder by folder, and the texts of each folder's partition columns."""
+        paths = pc.unique(planned.files.column("partition")).to_pylist()
+        if self.columns.path.names:
+            return planned, self.columns.renamed(self._snapshot.partition_texts(paths))
+        return planned, pa.table({"row": pa.nulls(len(paths))})
 
     def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
         return strictly(action, self.columns.in_paths)

@@ -1,10 +1,11 @@
-"""Splits scans of merge-on-read and evolved tables into a part for Spark's own reader and one read by Python tasks.
+"""Splits scans of merge-on-read and evolved tables into a part for Spark's own reader and parts that Python tasks make.
 
 Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
-(``MergeRule.java``) splits the scan then: slices of a base file alone stay a vectorised scan of Spark's over
-:class:`BaseFileIndex`; of slices with log files, of those whose file holds one of the columns under another name or
-type, and of HFiles, a task each reads the wanted columns, merges and gives Arrow batches. A relation that the rule did
-not see is refused when its files are listed.
+(``MergeRule.java``) splits the scan then. Base files stay a vectorised scan of Spark's over :class:`BaseFileIndex`:
+those that are alone, and those of slices with log files without the rows that these replace, whose records stand beside
+it (:mod:`hudi_hive.spark.scan.log_effects`). Of the other slices with log files, of those whose file holds one of the
+columns under another name or type, and of HFiles, a task each reads the wanted columns, merges and gives Arrow batches.
+A relation that the rule did not see is refused when its files are listed.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.remote import SliceRows
+from hudi_hive.read.columns import same_kind
+from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN, LogRows, SliceRows, deserialize_error, raw_type
 from hudi_hive.spark.bridge import (
+    DIRECTORY_SCHEMA,
     JavaValue,
     Jvm,
     RowBuilder,
@@ -39,6 +45,7 @@ from hudi_hive.spark.bridge import (
 from hudi_hive.spark.scan.column_sources import ColumnSources
 from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
+from hudi_hive.spark.scan.log_effects import LogEffects, ReadBeside, SliceRequest, files_of
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
 from hudi_hive.table.bootstrap import of_skeletons
@@ -46,6 +53,8 @@ from hudi_hive.table.bootstrap import of_skeletons
 MERGE_RULE = "hudi_hive.MergeRule"
 
 _NUMBER = "_hudi_hive_slice"
+_FIRST_BIT = "_hudi_hive_first_bit"
+"""As in ``MergeRule.java``."""
 _BYTES_PER_TASK = 64 << 20
 _TASKS_PER_CORE = 2
 
@@ -59,13 +68,31 @@ def _new_rule(jvm: Jvm) -> JavaValue:
     return jvm.made("MergeRule")
 
 
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How a scan was divided.
+
+    Attributes:
+        read: the columns that the scan reads.
+        others: what is read beside Spark's own reader.
+        firsts: the place of the first bit of base files whose rows may be left out, by path.
+        bits: expression of these bits; None if there are none.
+        rows: plan of the rows that are read beside Spark's own reader; None if there are none.
+    """
+
+    read: StructType
+    others: tuple[PlannedScan, ...] = ()
+    firsts: Mapping[str, int] = field(default_factory=dict)
+    bits: JavaValue | None = None
+    rows: JavaValue | None = None
+
+
 class BaseFileIndex(HudiFileIndex):
-    """The slices that Spark's own reader reads; part of a scan that was split, so it stays at its moment.
+    """The slices that Spark's own reader reads; part of a scan that was divided, so it stays at its moment.
 
     Args:
         jvm, session, snapshot, columns, name, plan_log: as for :class:`HudiFileIndex`.
-        merged: what the other part reads, None when there is none.
-        read: the columns that the scan reads.
+        division: what else is read.
     """
 
     def __init__(
@@ -76,26 +103,51 @@ class BaseFileIndex(HudiFileIndex):
         columns: ColumnSources,
         name: str,
         plan_log: PlanLog,
-        merged: PlannedScan | None,
-        read: StructType,
+        division: Division,
     ) -> None:
+        firsts = division.firsts
+        if firsts:
+            columns = replace(columns, path=StructType([*columns.path.fields, StructField(_FIRST_BIT, LongType())]))
         super().__init__(jvm, session, snapshot, columns, name, plan_log)
-        self._merged = merged
-        self._read = read
+        self._division = division
+        self._firsts = {f"{snapshot.location}/{path}": place for path, place in firsts.items()}
         # Which files are listed depends on the columns where older ones have other names or types.
-        self._token = (
-            f"{snapshot.token}|{read.simpleString()}" if snapshot.evolves or snapshot.doubts_times else snapshot.token
-        )
+        evolves = snapshot.evolves or snapshot.doubts_times
+        self._token = f"{snapshot.token}|{division.read.simpleString()}" if evolves else snapshot.token
+        self._token += f"|{hash(frozenset(firsts.items()))}" if firsts else ""
 
     def _described(self, records: Sequence[PlannedScan]) -> str:
-        return super()._described([*records, *([] if self._merged is None else [self._merged])])
+        return super()._described([*records, *self._division.others])
 
     @to_java
     def refresh(self) -> None:
         """Do nothing, since the other part of the scan would stay at its moment."""
 
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
-        return self.snapshot.files(partitions, beside_logs=True, columns=self._read, row_filter=row_filter)
+        division = self._division
+        return self.snapshot.files(
+            partitions, beside_logs=True, but=list(division.firsts), columns=division.read, row_filter=row_filter
+        )
+
+    def folders(self, planned: PlannedFiles) -> tuple[PlannedFiles, pa.Table]:
+        """Files with bits are folders of their own, since the place of the first one is a partition column to Spark."""
+        if not self._firsts:
+            return super().folders(planned)
+        files = planned.files
+        firsts = np.array([self._firsts.get(path, -1) for path in files.column("path").to_pylist()], np.int64)
+        codes = files.column("partition").combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        order = np.lexsort((firsts, codes))
+        files, firsts, codes = files.take(pa.array(order)), firsts[order], codes[order]
+        changes = (np.diff(codes, prepend=-1) != 0) | (np.diff(firsts, prepend=-2) != 0)
+        starts = pa.array(np.flatnonzero(changes))
+        partitions = files.column("partition").take(starts).to_pylist()
+        places = pa.array(firsts).take(starts).cast(pa.string())
+        values = pa.table({_FIRST_BIT: places})
+        if len(self.columns.path) > 1:
+            values = self.columns.renamed(self.snapshot.partition_texts(partitions)).append_column(_FIRST_BIT, places)
+        own = pa.array(np.cumsum(changes)).cast(pa.string())
+        files = files.set_column(0, DIRECTORY_SCHEMA.field(0), own)
+        return replace(planned, files=files, modified_ms=planned.modified_ms[order]), values
 
     def toString(self) -> str:
         """The token of all slices, and that these are not all."""
@@ -103,7 +155,7 @@ class BaseFileIndex(HudiFileIndex):
 
 
 class MergeFileIndex(HudiFileIndex):
-    """All slices: as a function it splits a scan, as a file index it refuses what has to be split off.
+    """All slices: as a function it divides a scan, as a file index it refuses what has to be read elsewhere.
 
     Args:
         jvm, session, snapshot, columns, name, plan_log: as for :class:`HudiFileIndex`.
@@ -112,15 +164,12 @@ class MergeFileIndex(HudiFileIndex):
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
 
-    def _base_files(self, merged: PlannedScan | None, read: StructType) -> BaseFileIndex:
-        arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
-        return BaseFileIndex(*arguments, merged, read)
-
     @to_java
     def apply(self, request: JavaValue) -> JavaValue:
-        """``(index of slices for Spark's own reader, plan of the rows of the others or null)`` of a scan.
+        """``(index of slices for Spark's own reader, plan of other rows or null, filter, bits)`` of a scan.
 
-        The face keeps it for the next time that it is asked the same.
+        Filter and bits are null where all rows of the base files count. The face keeps it for the next time that it is
+        asked the same.
 
         Args:
             request: the scan's columns and its conditions, two sequences.
@@ -131,8 +180,11 @@ class MergeFileIndex(HudiFileIndex):
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
         with self.lock:
-            plan, record = self._merged(columns, filters, request[1])
-            return self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
+            division = self._divided(columns, filters, request[1])
+            arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
+            index = BaseFileIndex(*arguments, division).face()
+            test = None if division.bits is None else log_effects(self._jvm).test
+            return self._jvm.view.scala.Tuple4(index, division.rows, test, division.bits)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
@@ -142,10 +194,8 @@ class MergeFileIndex(HudiFileIndex):
             return False
         return is_constant(condition)
 
-    def _merged(
-        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue
-    ) -> tuple[JavaValue | None, PlannedScan | None]:
-        """The plan of the rows of slices for Arrow, and what it reads; None when there are none."""
+    def _divided(self, columns: StructType, filters: list[JavaValue], conditions: JavaValue) -> Division:
+        """Divide a scan by what Spark's own reader can read."""
         started = time.perf_counter()
         snapshot = self.snapshot
         if snapshot.may_have_logs:
@@ -158,32 +208,131 @@ class MergeFileIndex(HudiFileIndex):
         plan = snapshot.plan(self.prune(paths, question, description["names"]) if description else None)
         plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns)))
         planned_slices = plan.slices.num_rows
-        if planned_slices:
-            self._refuse_file_columns(columns)
-        row_filter = self.row_filter(plan, question) if planned_slices else None
+        if not planned_slices:
+            return Division(columns)
+        self._refuse_file_columns(columns)
+        row_filter = self.row_filter(plan, question)
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
-        slices = plan.slices
-        if not slices.num_rows:
-            return None, None
-        made = self._rows_plan(plan, columns)
-        merged = int(pc.sum(with_logs(plan)).as_py())
+        if not plan.slices.num_rows:
+            return Division(columns)
         record = PlannedScan(
             self.name,
             tuple(description["filters"]) if description else (),
             len(paths),
-            len(pc.unique(slices.column("partition"))),
-            len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
-            plan.total_bytes,
-            time.perf_counter() - started,
-            merged,
-            tuple(columns.names),
-            planned_slices - slices.num_rows,
-            slices.num_rows - merged,
-            _converted_from(snapshot, plan),
+            0,
+            0,
+            0,
+            0.0,
+            columns=tuple(columns.names),
+            skipped=planned_slices - plan.slices.num_rows,
         )
-        self.plan_log.add(record)
-        return made, record
+        return self._division(plan, columns, record, started)
+
+    def _division(self, plan: ScanPlan, columns: StructType, record: PlannedScan, started: float) -> Division:
+        """How the slices of a plan that are not base files for Spark's own reader alone are read."""
+        beside, plan, why = self._beside(plan, columns)
+        others, rows = [], []
+        if beside is not None and beside.records is not None:
+            others.append(_of_slices(record, beside.plan, started, beside=beside.made))
+            rows.append(beside.records)
+            record = replace(record, skipped=0)
+        if plan.slices.num_rows:
+            kind = _converted_from(self.snapshot, plan)
+            others.append(_of_slices(replace(record, converted_from=kind, why=why), plan, started))
+            rows.append(self._rows_plan(plan, columns))
+        for each in others:
+            self.plan_log.add(each)
+        union = rows[0] if len(rows) == 1 else log_effects(self._jvm).union(rows)
+        if beside is None:
+            return Division(columns, tuple(others), rows=union)
+        return Division(columns, tuple(others), beside.firsts, beside.bits, union)
+
+    # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
+
+    def _beside(self, plan: ScanPlan, columns: StructType) -> tuple[ReadBeside | None, ScanPlan, str]:
+        """The slices of a plan that are read so, the plan of the others, and why these are not."""
+        mask = self.snapshot.with_effects(plan, columns)
+        chosen = replace(plan, slices=plan.slices.filter(mask))
+        if not chosen.slices.num_rows:
+            return None, plan, ""
+        most = _cached_bytes(self.session)
+        why = self._why_not(chosen, columns, most)
+        merge = plan.merge
+        if why or merge is None:
+            return None, plan, why
+        whole = replace(chosen, row_filter=None, merge=replace(merge, keys=None))
+        effects = log_effects(self._jvm)
+        scope = self._scope(whole)
+        if merge.keys is not None and not effects.knows(scope, whole):
+            return None, plan, "records of few keys are asked for"
+        sources = self.columns
+        request = SliceRequest(
+            scope, whole, columns, sources.all, sources.path.names, self.session, self._log_rows_plan
+        )
+        try:
+            beside = effects.beside(request, most)
+        except (PySparkException, Py4JJavaError) as error:
+            if deserialize_error(str(error)) is None:
+                raise
+            return None, plan, "what log files do could not be worked out"  # reading them says why
+        merged = set(beside.reasons)
+        left = [files in merged or not own for files, own in zip(files_of(plan), mask.to_pylist(), strict=True)]
+        why = "; ".join(sorted(set(beside.reasons.values())))
+        return beside, replace(plan, slices=plan.slices.filter(pa.array(left, pa.bool_()))), why
+
+    def _why_not(self, plan: ScanPlan, columns: StructType, most: int) -> str:
+        """Why no slice with log files can be read so; empty if they can."""
+        snapshot, merge = self.snapshot, plan.merge
+        if merge is None or merge.skip:
+            return "log records are not merged"
+        if plan.commit_times is not None:
+            return "rows of some commits are asked for"
+        if merge.spec.partial is not None:
+            return "records are updated in part"
+        if merge.spec.key_fields:
+            return "the table has no meta columns"
+        if snapshot.client.config.base_file_format != "parquet":
+            return "base files are not Parquet"
+        if snapshot.evolves:
+            return "columns have ids"
+        if snapshot.has_skeletons:
+            return "the table is bootstrapped"
+        if not self._has_own_types(plan):
+            return "the catalog's columns are not the table's"
+        sizes = [size for item in plan.slices.column("log_sizes").to_pylist() for size in item or ()]
+        if None in sizes or pc.any(pc.is_null(plan.slices.column("log_sizes")), min_count=0).as_py():
+            return "sizes of log files are not known"
+        return f"{read.SPARK_LOG_RECORDS.name} is {most} bytes" if sum(sizes) > most else ""
+
+    def _has_own_types(self, plan: ScanPlan) -> bool:
+        """Whether the columns of files are shown with the types of the table."""
+        own = {item.name.lower(): raw_type(item.type) for item in plan.schema}
+        shown = arrow_schema(self.columns.data)
+        return all(item.name.lower() in own and same_kind(own[item.name.lower()], item.type) for item in shown)
+
+    def _scope(self, plan: ScanPlan) -> str:
+        """What tells effects on the same files apart: where they are, who reads them, and as what."""
+        options = sorted(self.snapshot.client.storage.storage_options.items(), key=str)
+        assert plan.merge is not None
+        parts = (plan.base_path, options, plan.merge.spec, str(plan.schema), plan.path_columns)
+        return f"{parts} {self.columns.all.json()} {self.columns.path.names}"
+
+    def _log_rows_plan(self, session: JavaValue, plan: ScanPlan, columns: StructType) -> tuple[JavaValue, ScanPlan]:
+        """A plan of tasks that work out effects on the slices of ``plan``, and the slices by their numbers there."""
+        plan, tasks = _dealt(plan, int(session.sparkContext().defaultParallelism()))
+        partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
+        frame = self._requests(session, plan, partition_fields, tasks)
+        rows = LogRows(
+            plan=plan,
+            storage_options=self.snapshot.client.storage.storage_options,
+            schema=arrow_schema(columns),
+            constants=tuple(field.name for field in partition_fields),
+            file_columns=tuple(self.columns.data.names),
+        )
+        shown = [*columns.fields, StructField(SLICE_COLUMN, IntegerType()), StructField(EFFECT_COLUMN, BinaryType())]
+        made = map_in_arrow(DataFrame(frame, python_session(session)), rows, StructType(shown))
+        return made._jdf.queryExecution().analyzed(), plan
 
     def _refuse_file_columns(self, columns: StructType) -> None:
         columns_of_rows = {name.lower() for name in self.columns.all.names}
@@ -199,7 +348,7 @@ class MergeFileIndex(HudiFileIndex):
         """A plan of tasks that read and merge the slices of ``plan``."""
         plan, tasks = _dealt(plan, int(self.session.sparkContext().defaultParallelism()))
         partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
-        frame = self._requests(plan, partition_fields, tasks)
+        frame = self._requests(self.session, plan, partition_fields, tasks)
         self._set_size(frame, partition_fields, plan.total_bytes)
         rows = SliceRows(
             plan=plan,
@@ -210,7 +359,9 @@ class MergeFileIndex(HudiFileIndex):
         python = DataFrame(frame, python_session(self.session))
         return map_in_arrow(python, rows, columns)._jdf.queryExecution().analyzed()
 
-    def _requests(self, plan: ScanPlan, partition_fields: list[StructField], tasks: int) -> JavaValue:
+    def _requests(
+        self, session: JavaValue, plan: ScanPlan, partition_fields: list[StructField], tasks: int
+    ) -> JavaValue:
         """The numbers of the slices with their partition values, typed by Spark, as a frame of so many tasks."""
         jvm = self._jvm
         columns = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
@@ -220,10 +371,10 @@ class MergeFileIndex(HudiFileIndex):
             self.columns.check_dates(texts, [field.name for field in partition_fields], self.snapshot.location)
             for field in partition_fields:
                 values = values.append_column(field.name, texts.column(field.name))
-        rows = RowBuilder(jvm, self.session, columns).typed(values, columns.names)
+        rows = RowBuilder(jvm, session, columns).typed(values, columns.names)
         tag = jvm.module("scala.reflect.ClassTag").apply(jvm.class_("org.apache.spark.sql.catalyst.InternalRow"))
-        spread = self.session.sparkContext().parallelize(rows, tasks, tag)
-        return self.session.internalCreateDataFrame(spread, self.session.parseDataType(columns.json()), False)
+        spread = session.sparkContext().parallelize(rows, tasks, tag)
+        return session.internalCreateDataFrame(spread, session.parseDataType(columns.json()), False)
 
     def _set_size(self, frame: JavaValue, partition_fields: list[StructField], total: int) -> None:
         """Tell Spark how large the merged rows are: it would take them for endless, and never broadcast them.
@@ -246,6 +397,34 @@ def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:
         return "HFile format"
     bootstrapped = snapshot.has_skeletons and pc.any(of_skeletons(plan.slices), min_count=0).as_py()
     return "a bootstrap, with their source files" if bootstrapped else "an older schema"
+
+
+def log_effects(jvm: Jvm) -> LogEffects:
+    """The effects of log files that the executors of the JVM's context keep."""
+    found: LogEffects = jvm.memoize("log effects", lambda: LogEffects(jvm))
+    return found
+
+
+def _cached_bytes(session: JavaValue) -> int:
+    option = read.SPARK_LOG_RECORDS
+    text = session.conf().getOption(option.name)
+    return option.default if text.isEmpty() else option.parse(str(text.get()))
+
+
+def _of_slices(record: PlannedScan, plan: ScanPlan, started: float, beside: int | None = None) -> PlannedScan:
+    """What is read of slices: merged, or their log records alone with the number of slices read for the first time."""
+    slices = plan.slices
+    logs, merged = len(pc.list_flatten(slices.column("log_files"))), int(pc.sum(with_logs(plan)).as_py())
+    record = replace(
+        record,
+        partitions_planned=len(pc.unique(slices.column("partition"))),
+        bytes=int(pc.sum(_log_bytes(slices)).as_py() or 0) if beside is not None else plan.total_bytes,
+        seconds=time.perf_counter() - started,
+    )
+    if beside is not None:
+        return replace(record, files=logs, beside=merged, beside_first=min(beside, merged))
+    files = logs + pc.sum(pc.is_valid(slices.column("base_file"))).as_py()
+    return replace(record, files=files, merged=merged, converted=slices.num_rows - merged)
 
 
 def _dealt(plan: ScanPlan, cores: int) -> tuple[ScanPlan, int]:

@@ -231,6 +231,11 @@ class TableSnapshot:
         others = pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
         return pc.or_(others, of_skeletons(plan.slices)) if self.has_skeletons else others
 
+    def with_effects(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
+        """Which of a plan's slices have log files, and a base file that Spark's own reader can read or none."""
+        others = pc.or_(unlike(plan, columns)[0], self._mislabelled(plan, columns)[0])
+        return pc.and_(with_logs(plan), pc.invert(others))
+
     def partition_paths(self) -> list[str]:
         """Partitions of the table, or of an incremental query's range, sorted."""
         with self._lock:
@@ -286,6 +291,7 @@ class TableSnapshot:
         partitions: Sequence[str] | None = None,
         *,
         beside_logs: bool = False,
+        but: Sequence[str] = (),
         columns: StructType | None = None,
         row_filter: RowFilter | None = None,
     ) -> PlannedFiles:
@@ -294,6 +300,7 @@ class TableSnapshot:
         Args:
             partitions: paths of partitions.
             beside_logs: leave out slices of :meth:`for_arrow`, which are read elsewhere, in place of refusing them.
+            but: base files of slices with log files that are not left out, by their paths below the table's.
             columns: those that are read, where that is known.
             row_filter: leave out files that hold no row passing it, as far as the metadata table tells.
 
@@ -304,9 +311,10 @@ class TableSnapshot:
         """
         plan = self.plan(partitions)
         if beside_logs:
-            plan = replace(plan, slices=plan.slices.filter(pc.invert(self.for_arrow(plan, columns))))
-        plan.require_base_files("Spark's own reader")
-        if not beside_logs:
+            own = pc.is_in(plan.slices.column("path"), value_set=pa.array(but, pa.string()))
+            plan = replace(plan, slices=plan.slices.filter(pc.or_(own, pc.invert(self.for_arrow(plan, columns)))))
+        else:
+            plan.require_base_files("Spark's own reader")
             self._check_names(plan)
         before = plan.slices.num_rows
         if row_filter is not None:

@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, HudiHiveError, UnsupportedTableError
+from hudi_hive.options.read import SPARK_LOG_RECORDS
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import (
@@ -32,6 +33,24 @@ KINDS = ("snapshot", "time_travel", "incremental")
 CASES = [(name, found[-1]) for name in fixture_names("mor") for kind in KINDS if (found := queries(name, kind))]
 CASES = [case for case in CASES if not case[0].endswith("schema_evo")]  # test_spark_evolution asks all of theirs
 SOME = one_version_of_each(fixture_names("mor"))
+
+
+@pytest.fixture
+def merged_in_arrow(spark):
+    """No log records are kept: Python tasks merge slices with log files."""
+    spark.conf.set(SPARK_LOG_RECORDS.name, "0")
+    yield
+    spark.conf.unset(SPARK_LOG_RECORDS.name)
+
+
+WAYS = [f"{name}_mor_event_time" for name in ("v6", "v9")]
+
+
+@pytest.mark.parametrize(
+    ("name", "query"), with_long_cases([case for case in CASES if case[0] in WAYS], CASES), ids=case_id
+)
+def test_same_rows_as_hudi_merged_in_arrow(spark, merged_in_arrow, name, query):
+    test_same_rows_as_hudi_by_path(spark, name, query)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +170,7 @@ def test_statements_without_adaptive_execution(spark, views, statement):
 # -- plans -----------------------------------------------------------------------------------------------------------
 
 
-def test_each_part_is_pruned(spark, synced):
+def test_each_part_is_pruned(spark, merged_in_arrow, synced):
     table = f"{synced(MIXED)}_rt"
     frame = spark.sql(f"SELECT fare FROM {table} WHERE region = 'north' AND stops > 0")
     text = plan_of(frame)
@@ -172,7 +191,7 @@ def test_each_part_is_pruned(spark, synced):
     assert scan.files == sum(not item["log_files"] for item in slices)
 
 
-def test_explain_says_what_was_pruned(spark, synced):
+def test_explain_says_what_was_pruned(spark, merged_in_arrow, synced):
     table = f"{synced(MIXED)}_rt"
     slices = [item for item in expected(MIXED)["file_slices"] if item["partition"] == "north"]
     logs = [item for item in slices if item["log_files"]]
@@ -195,7 +214,7 @@ def merged_slices(frame):
     return sum(leaf.rdd().count() for leaf in leaves if leaf.getClass().getSimpleName() == "LogicalRDD")
 
 
-def test_partitions_without_logs_are_one_native_scan(spark, synced):
+def test_partitions_without_logs_are_one_native_scan(spark, merged_in_arrow, synced):
     table = f"{synced('v8_mor_types')}_rt"
     column = spark.table(table).columns[-1]
     assert "MapInArrow" in plan_of(spark.table(table))
@@ -285,7 +304,7 @@ def test_a_session_without_the_rule_refuses(spark, synced):
     assert spark.table(table).count() == 26
 
 
-def test_a_log_file_that_vanishes_after_planning(spark, tmp_path):
+def test_a_log_file_that_vanishes_after_planning(spark, merged_in_arrow, tmp_path):
     base = unzip_fixture("v8_mor_rollback", tmp_path)
     frame = hudi_spark.load(spark, base)
     frame._jdf.queryExecution().optimizedPlan()

@@ -9,6 +9,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
+from hudi_hive.options.read import SPARK_LOG_RECORDS
 from hudi_hive.spark.bridge import scala_items
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.running.long import with_long_cases
@@ -67,7 +68,11 @@ def test_merged_rows_are_chosen_before_they_reach_the_jvm(spark, version):
     condition = "stops > 2 AND upper(driver) <> 'X'"
     same = "stops > 2 AND driver IS NOT NULL"  # nothing is known of the rest here
     check(spark, name, condition)
-    plan = hudi_spark.load(spark, unzip_fixture(name)).where(condition)._jdf.queryExecution().executedPlan()
+    spark.conf.set(SPARK_LOG_RECORDS.name, "0")
+    try:
+        plan = hudi_spark.load(spark, unzip_fixture(name)).where(condition)._jdf.queryExecution().executedPlan()
+    finally:
+        spark.conf.unset(SPARK_LOG_RECORDS.name)
     plan.executeCollect()
     received = 0
     for node in nodes_of(plan):

@@ -1,0 +1,155 @@
+"""Serialisable tasks that give what the log files of slices do to base files, in the types of another engine.
+
+The engine reads base files itself. It gets the records that stand beside them, and which rows of a file do not count
+any more: as one row more for each slice, whose other columns are null.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_hive.errors import HudiHiveError, SchemaError
+from hudi_hive.formats.base import BATCH_ROWS, open_base_file
+from hudi_hive.plan import ScanPlan
+from hudi_hive.read.columns import Reconciler, same_kind
+from hudi_hive.read.remote.executor_read import EngineColumns, serialize_error
+from hudi_hive.read.scan import partition_columns, replaced_rows
+from hudi_hive.storage import Storage
+
+SLICE_COLUMN: Final = "_hudi_hive_slice"
+"""The number of the slice that a row is of."""
+EFFECT_COLUMN: Final = "_hudi_hive_effect"
+"""A :class:`LogEffect`; null in rows of log records."""
+
+_BITS: Final = b"\n"
+
+
+@dataclass(frozen=True)
+class LogEffect:
+    """What the log files of a slice do to its base file.
+
+    Attributes:
+        left_out: a bit for each row of the base file, the first in the lowest place of a byte: 1 for rows that do not
+            count any more; whole words of 64 bits.
+        base_rows: rows of the base file.
+        instants: of all blocks in the log files; which of them counted was told by the timeline.
+        reason: why the engine cannot read the base file itself; empty if it can.
+    """
+
+    left_out: bytes
+    base_rows: int
+    instants: tuple[str, ...]
+    reason: str = ""
+
+    def encode(self) -> bytes:
+        """As bytes for the column."""
+        about = {"rows": self.base_rows, "instants": self.instants, "reason": self.reason}
+        return json.dumps(about).encode() + _BITS + zlib.compress(self.left_out, 1)
+
+    @classmethod
+    def decode(cls, data: bytes) -> LogEffect:
+        """From the bytes of the column."""
+        text, _, bits = data.partition(_BITS)
+        about = json.loads(text)
+        return cls(zlib.decompress(bits), about["rows"], tuple(about["instants"]), about["reason"])
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """A serialisable task that gives the effects of log files, and the records that stand beside base files.
+
+    Attributes:
+        plan: holds the slices, without a filter; tasks are told them by number.
+        storage_options: for :class:`~hudi_hive.storage.Storage`.
+        schema: of the records to give; a column that the table does not have is null.
+        constants: columns of the schema whose values come with the number of a slice.
+        file_columns: columns that the engine may read from base files.
+    """
+
+    plan: ScanPlan
+    storage_options: Mapping[str, Any] = field(repr=False)
+    schema: pa.Schema
+    constants: tuple[str, ...]
+    file_columns: tuple[str, ...]
+
+    def __call__(self, requests: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For each slice its effect, then its records.
+
+        Args:
+            requests: first column: number of the slice; the others: values of ``constants``, in that order.
+
+        Raises:
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.deserialize_error` reads.
+        """
+        try:
+            storage = Storage(self.plan.base_path, self.storage_options)
+            for request in requests:
+                for row, number in enumerate(request.column(0).to_pylist()):
+                    values = [request.column(1 + i)[row] for i in range(len(self.constants))]
+                    yield from self._slice(storage, number, dict(zip(self.constants, values, strict=True)))
+        except HudiHiveError as error:
+            raise serialize_error(error) from None
+
+    def _slice(self, storage: Storage, number: int, values: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+        slices = self.plan.slices.slice(number, 1)
+        row = slices.to_pylist()[0]
+        reason = self._difference(storage, row)
+        if reason:
+            yield self._effect(number, LogEffect(b"", 0, (), reason))
+            return
+        columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
+        assert self.plan.merge is not None
+        read = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
+        replaced = replaced_rows(storage, self.plan, row, partition_columns(self.plan, slices), read)
+        if replaced is None:
+            yield self._effect(number, LogEffect(b"", 0, (), "log blocks hold changed columns only"))
+            return
+        bits = _bits(replaced.left_out, replaced.base_rows)
+        instants = tuple(sorted(replaced.instants))
+        yield self._effect(number, LogEffect(bits, replaced.base_rows, instants))
+        for batch in replaced.rows.to_batches(max_chunksize=BATCH_ROWS):
+            if batch.num_rows:
+                yield self._with_slice(columns.apply(batch), number, None)
+
+    def _difference(self, storage: Storage, row: Mapping[str, Any]) -> str:
+        """Why the columns of a base file are not those of the table for every reader; empty if they are."""
+        if row["path"] is None:
+            return ""
+        with open_base_file(storage, row["path"], size=row["base_size"]) as file:
+            schema = file.schema
+        fields = {item.name.lower(): item for item in self.plan.schema}
+        wanted = pa.schema([fields[name.lower()] for name in self.file_columns if name.lower() in fields])
+        try:
+            reconciler = Reconciler(schema, wanted, path=row["path"])
+        except SchemaError:
+            return "base files of other columns"
+        for item in wanted:
+            source = reconciler.sources[item.name]
+            if source is None or not same_kind(schema.field(source).type, item.type):
+                return "base files of other columns"
+        return ""
+
+    def _effect(self, number: int, effect: LogEffect) -> pa.RecordBatch:
+        nothing = pa.RecordBatch.from_arrays([pa.nulls(1, item.type) for item in self.schema], schema=self.schema)
+        return self._with_slice(nothing, number, effect.encode())
+
+    def _with_slice(self, batch: pa.RecordBatch, number: int, effect: bytes | None) -> pa.RecordBatch:
+        rows = batch.num_rows
+        about = pa.nulls(rows, pa.binary()) if effect is None else pa.array([effect], pa.binary())
+        arrays = [*batch.columns, pa.repeat(pa.scalar(number, pa.int32()), rows), about]
+        fields = [*self.schema, pa.field(SLICE_COLUMN, pa.int32()), pa.field(EFFECT_COLUMN, pa.binary())]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _bits(left_out: npt.NDArray[np.int64], rows: int) -> bytes:
+    flags = np.zeros(-(-rows // 64) * 64, np.bool_)
+    flags[left_out] = True
+    return np.packbits(flags, bitorder="little").tobytes()

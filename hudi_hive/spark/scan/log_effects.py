@@ -1,0 +1,397 @@
+"""Keeps what log files do to base files, so that Spark's own reader reads the base files of slices with log files.
+
+Executors work it out once for a slice, in one job over all slices that are new, and Spark caches the records there, in
+memory or on their disks, in bounded bytes. The driver gets a bit for each row of the base files. Files never change
+under their names, so that an effect stays true as long as the same instants are committed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from hudi_hive.plan import ScanPlan
+from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN, LogEffect
+from hudi_hive.spark.bridge import JavaValue, Jvm, python_session
+from hudi_hive.spark.versions import SPARK
+
+_MOST_BITS: Final = 64 << 20
+"""Bytes of bits that the driver keeps, and at most as many that a statement's plan has."""
+
+_MOST_CACHED: Final = 3
+"""Sets of cached records that a scan reads; where it would be more they are made one."""
+
+_MOST_LITERALS: Final = 4
+"""Expressions of bits that are kept, so that their bytes go to the JVM once."""
+
+_TEST: Final = (
+    "SELECT * FROM VALUES (array(1L), 1L, 1L) AS t(bits, first, number) WHERE first < 0L OR "
+    "(shiftright(bits[shiftright(first + number, 6)], cast((first + number) & 63L AS int)) & 1L) = 0L"
+)
+"""Whether a row counts, by the bits, the place of the file's first bit, and the number of the row in the file."""
+
+SliceFiles: TypeAlias = tuple[Any, ...]
+"""Names and sizes of a slice's files."""
+
+Moments: TypeAlias = tuple[tuple[str, bool, int | None], ...]
+"""Instants with whether they count, and when the timeline's file of each was made."""
+
+Make: TypeAlias = Callable[[JavaValue, ScanPlan, StructType], tuple[JavaValue, ScanPlan]]
+"""Gives, for a session, slices and columns, the plan of :class:`~hudi_hive.read.remote.log_rows.LogRows`, and the
+slices in the order of their numbers there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBeside:
+    """How Spark reads slices with log files.
+
+    Attributes:
+        plan: the slices, each of which has an effect without a reason against it.
+        records: plan of the records of the log files; None if there are no slices.
+        bits: expression of the bits of all files; None if no slice has a base file.
+        firsts: the place of each base file's first bit, by path.
+        made: number of slices whose effects had to be worked out.
+        reasons: for each of the other slices, by its files, why it has to be merged elsewhere.
+    """
+
+    plan: ScanPlan
+    records: JavaValue | None
+    bits: JavaValue | None
+    firsts: dict[str, int]
+    made: int
+    reasons: dict[SliceFiles, str]
+
+
+@dataclass(slots=True, eq=False)
+class _Cached:
+    """Records of some slices in Spark's cache.
+
+    Attributes:
+        scope, columns: whose, and which.
+        relation: Spark's cached relation.
+        numbers: those of the slices in it that are still asked for here.
+        slices: how many slices it has.
+        size: bytes.
+    """
+
+    scope: str
+    columns: frozenset[str]
+    relation: JavaValue
+    numbers: dict[SliceFiles, int]
+    slices: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DatedEffect:
+    """The effect of a slice, and the moments of its instants when it was worked out."""
+
+    effect: LogEffect
+    moments: Moments
+
+
+class _PlacedEffect(NamedTuple):
+    """What is known of a slice, where its records are, and its number there; None if it has to be merged elsewhere."""
+
+    dated: _DatedEffect
+    cached: _Cached | None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRequest:
+    """Slices that a statement reads.
+
+    Attributes:
+        scope: tells tables, and ways to read them, apart.
+        plan: the slices, which have log files, without a filter.
+        columns: those of the statement.
+        all_columns: those that any statement may ask for.
+        constants: columns that are the same for all rows of a slice, which cost next to nothing.
+        session: the JVM's session of the statement.
+        make: makes the plan of the tasks.
+    """
+
+    scope: str
+    plan: ScanPlan
+    columns: StructType
+    all_columns: StructType
+    constants: Sequence[str]
+    session: JavaValue
+    make: Make
+
+    @property
+    def files(self) -> list[SliceFiles]:
+        """The files of each slice."""
+        return files_of(self.plan)
+
+
+class LogEffects:
+    """The effects of log files that the executors of one Spark context keep; thread-safe.
+
+    Args:
+        jvm: the JVM.
+    """
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+        self._lock = threading.RLock()
+        self._making: dict[str, threading.Lock] = {}
+        self._effects: OrderedDict[tuple[str, SliceFiles], _DatedEffect] = OrderedDict()
+        self._cached: list[_Cached] = []
+        self._session: JavaValue | None = None
+        self._literals: OrderedDict[tuple[_DatedEffect, ...], tuple[JavaValue, list[int]]] = OrderedDict()
+
+    def knows(self, scope: str, plan: ScanPlan) -> bool:
+        """Whether the effects on all slices of a plan are known."""
+        moments = _Moments(plan)
+        with self._lock:
+            return all(self._valid(scope, moments, files) is not None for files in files_of(plan))
+
+    def beside(self, request: SliceRequest, most: int) -> ReadBeside:
+        """How slices are read; works out what is not known.
+
+        Args:
+            request: the slices.
+            most: bytes of records that may be kept.
+
+        Raises:
+            PySparkException, Py4JJavaError: the job fails.
+        """
+        with self._lock:
+            making = self._making.setdefault(request.scope, threading.Lock())
+        with making:  # statements over one table that come together work it out once
+            placed, made = self._complete(request)
+            beside = self._read(request, placed, made)
+        self._forget_over(most, {one.cached for one in placed.values() if one.cached is not None})
+        return beside
+
+    @property
+    def test(self) -> JavaValue:
+        """A filter over three columns, as the merge rule wants it."""
+        return self._jvm.memoize("LogEffects test", lambda: _filter_of(self._own_session(None).sql(_TEST)))
+
+    def union(self, plans: list[JavaValue]) -> JavaValue:
+        """The rows of several plans; None for no plan."""
+        return self._java.union(self._jvm.seq(plans)) if plans else None
+
+    # -- known effects -----------------------------------------------------------------------------------------------
+
+    def _valid(self, scope: str, moments: _Moments, files: SliceFiles) -> _DatedEffect | None:
+        dated = self._effects.get((scope, files))
+        if dated is None or dated.moments != moments.of(dated.effect.instants):
+            return None
+        return dated
+
+    def _complete(self, request: SliceRequest) -> tuple[dict[SliceFiles, _PlacedEffect], int]:
+        """What is known of each slice, and of how many it had to be worked out."""
+        requested = request.files
+        with self._lock:
+            placed = self._find(request, requested)
+            missing = [files for files in requested if files not in placed]
+            sets = {one.cached for one in placed.values() if one.cached is not None}
+            if len(sets) + bool(missing) > _MOST_CACHED:
+                placed, missing = {}, requested
+        if missing:
+            placed |= self._make(request, set(missing))
+        return placed, len(missing)
+
+    def _find(self, request: SliceRequest, requested: list[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
+        names, moments = set(request.columns.names), _Moments(request.plan)
+        valid = {
+            files: dated for files in requested if (dated := self._valid(request.scope, moments, files)) is not None
+        }
+        placed = {files: _PlacedEffect(dated, None) for files, dated in valid.items() if dated.effect.reason}
+        for one in reversed(self._cached):
+            if one.scope == request.scope and names <= one.columns:
+                placed |= {
+                    files: _PlacedEffect(valid[files], one, number)
+                    for files, number in one.numbers.items()
+                    if files in valid and files not in placed
+                }
+        return placed
+
+    def _make(self, request: SliceRequest, missing: set[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
+        """Work out the effects on some slices, and have their records cached."""
+        mask = pa.array([files in missing for files in request.files], pa.bool_())
+        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
+        with self._lock:
+            # Columns that were asked for before will be again: the new records take the place of the old ones.
+            before = [one for one in self._cached if one.scope == request.scope and missing & one.numbers.keys()]
+        names = {*request.columns.names, *request.constants}.union(*(one.columns for one in before))
+        columns = StructType([item for item in request.all_columns.fields if item.name in names])
+        session = self._own_session(request.session)
+        rows, plan = request.make(session, plan, columns)
+        dataset = self._jvm.classic.Dataset
+        relation = self._java.cached(dataset.ofRows(session, rows).queryExecution(), f"log records of {plan.base_path}")
+        told = dataset.ofRows(session, self._java.effects(relation, EFFECT_COLUMN, SLICE_COLUMN))
+        table = SPARK.to_arrow(DataFrame(told, python_session(session)))
+        effects = dict(
+            zip(table.column(0).to_pylist(), map(LogEffect.decode, table.column(1).to_pylist()), strict=True)
+        )
+        numbers = {files: number for number, files in enumerate(files_of(plan))}
+        made = _Cached(
+            request.scope, frozenset(columns.names), relation, numbers, len(numbers), int(self._java.size(relation))
+        )
+        placed: dict[SliceFiles, _PlacedEffect] = {}
+        moments = _Moments(plan)
+        with self._lock:
+            for files, number in numbers.items():
+                effect = effects[number]
+                dated = self._effects[request.scope, files] = _DatedEffect(effect, moments.of(effect.instants))
+                self._effects.move_to_end((request.scope, files))
+                placed[files] = _PlacedEffect(dated, None if effect.reason else made, number)
+            for one in before:
+                if one.columns <= made.columns:
+                    self._without(one, missing)
+            self._cached.append(made)
+        return placed
+
+    # -- a statement's plan ------------------------------------------------------------------------------------------
+
+    def _read(self, request: SliceRequest, placed: dict[SliceFiles, _PlacedEffect], made: int) -> ReadBeside:
+        files = request.files
+        reasons: dict[SliceFiles, str] = {}
+        total = 0
+        for each in files:
+            effect = placed[each].dated.effect
+            total += len(effect.left_out)
+            if effect.reason or total > _MOST_BITS:
+                reasons[each] = effect.reason or "the bits of more rows would not fit into a plan"
+        mask = pa.array([each not in reasons for each in files], pa.bool_())
+        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
+        read = {each: placed[each] for each in files if each not in reasons}
+        if not read:
+            return ReadBeside(plan, None, None, {}, made, reasons)
+        bits, places = self._bits([one.dated for one in read.values()])
+        paths = plan.slices.column("path").to_pylist()
+        firsts = {path: place for path, place in zip(paths, places, strict=True) if path is not None}
+        records = self._records(list(read.values()), request.columns)
+        return ReadBeside(plan, records, bits if firsts else None, firsts, made, reasons)
+
+    def _records(self, read: list[_PlacedEffect], columns: StructType) -> JavaValue:
+        numbers: dict[_Cached, list[int]] = {}
+        for one in read:
+            assert one.cached is not None
+            numbers.setdefault(one.cached, []).append(one.number)
+        with self._lock:  # what was used last is forgotten last
+            self._cached.sort(key=numbers.__contains__)
+        names = json.dumps(columns.names)
+        parts = [
+            self._java.records(
+                cached.relation,
+                EFFECT_COLUMN,
+                SLICE_COLUMN,
+                names,
+                None if len(chosen) == cached.slices else json.dumps(chosen),
+            )
+            for cached, chosen in numbers.items()
+        ]
+        return parts[0] if len(parts) == 1 else self.union(parts)
+
+    def _bits(self, read: list[_DatedEffect]) -> tuple[JavaValue, list[int]]:
+        """The bits of all files as an expression, and the place of the first one of each."""
+        key = tuple(read)
+        with self._lock:
+            if key in self._literals:
+                self._literals.move_to_end(key)
+                return self._literals[key]
+        sizes = [len(dated.effect.left_out) * 8 for dated in read]
+        places = np.cumsum([0, *sizes[:-1]]).tolist()
+        made = self._java.bits(b"".join(dated.effect.left_out for dated in read)), places
+        with self._lock:
+            self._literals[key] = made
+            while len(self._literals) > _MOST_LITERALS:
+                self._literals.popitem(last=False)
+        return made
+
+    # -- bounds ------------------------------------------------------------------------------------------------------
+
+    def _without(self, cached: _Cached, files: Iterable[SliceFiles]) -> None:
+        """Take slices from cached records, and forget these when none is left."""
+        for each in files:
+            cached.numbers.pop(each, None)
+        if not cached.numbers and cached in self._cached:
+            self._cached.remove(cached)
+            self._java.forget(cached.relation)
+
+    def _forget_over(self, most: int, used: set[_Cached]) -> None:
+        """Forget what was not used for the longest time, down to the bounds; not what a statement is about to read."""
+        with self._lock:
+            total = sum(one.size for one in self._cached)
+            for one in list(self._cached):
+                if total <= most:
+                    break
+                if one not in used:
+                    total -= one.size
+                    self._without(one, list(one.numbers))
+            there = {(one.scope, files) for one in self._cached for files in one.numbers}
+            for key in [key for key in self._effects if key not in there]:
+                if not self._effects[key].effect.reason:
+                    del self._effects[key]
+            while sum(len(dated.effect.left_out) for dated in self._effects.values()) > 2 * _MOST_BITS:
+                self._effects.popitem(last=False)
+
+    @property
+    def _java(self) -> JavaValue:
+        return self._jvm.memoize("LogEffects", lambda: self._jvm.made("LogEffects"))
+
+    def _own_session(self, of: JavaValue | None) -> JavaValue:
+        """The session that plans what is kept: it outlives those of statements."""
+        with self._lock:
+            if self._session is None:
+                assert of is not None
+                session = of.newSession()
+                session.conf().set("spark.sql.adaptive.enabled", "false")
+                session.conf().set("spark.sql.ansi.enabled", "true")  # a place beyond the bits is an error
+                self._session = session
+            return self._session
+
+
+def files_of(plan: ScanPlan) -> list[SliceFiles]:
+    """Names and sizes of the files of each slice of a plan."""
+    names = ["partition", "file_id", "base_file", "base_size", "log_files", "log_sizes"]
+    columns = [plan.slices.column(name).to_pylist() for name in names]
+    return [
+        tuple(tuple(item) if isinstance(item, list) else item for item in row) for row in zip(*columns, strict=True)
+    ]
+
+
+class _Moments:
+    """Tells the moments of instants as a plan sees them.
+
+    Args:
+        plan: with log files.
+    """
+
+    def __init__(self, plan: ScanPlan) -> None:
+        assert plan.merge is not None
+        self._timeline, self._latest = plan.merge.timeline, plan.merge.max_instant
+        # A table that was made again has the same instants, with other times.
+        self._times = {instant.requested: self._timeline.mtime_ms(instant) for instant in self._timeline.instants}
+        self._of_instants: dict[str, tuple[str, bool, int | None]] = {}
+
+    def of(self, instants: Iterable[str]) -> Moments:
+        """Which of some instants count, and when their files were made."""
+        instants = tuple(instants)
+        new = [time for time in instants if time not in self._of_instants]
+        if new:
+            committed = self._timeline.committed_mask(pa.array(new, pa.string())).to_pylist()
+            for time, counts in zip(new, committed, strict=True):
+                early = self._latest is None or time <= self._latest
+                self._of_instants[time] = time, bool(counts) and early, self._times.get(time)
+        return tuple(self._of_instants[time] for time in instants)
+
+
+def _filter_of(frame: JavaValue) -> JavaValue:
+    """The filter of an analysed plan."""
+    return frame.queryExecution().analyzed().child()

@@ -1,0 +1,157 @@
+"""Slices with log files whose base files Spark's own reader reads: which, what is kept, and what is read again."""
+
+from __future__ import annotations
+
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
+from hudi_hive.options.read import SPARK_LOG_RECORDS
+from tests.support.fixture_tables import encode_rows, fixture_names, rows_sha256, unzip_fixture
+from tests.support.running.long import with_long_cases
+
+pytestmark = pytest.mark.jvm
+
+BESIDE = "beside Spark's own reader"
+FIELDS = {"record_keys": ["id"], "ordering_fields": ["ts"], "table_type": "MERGE_ON_READ"}
+REASONS = [
+    ("v9_mor_part_rli", None),
+    ("v8_mor_event_time", None),
+    ("v6_mor_event_time", None),
+    ("v8_mor_rollback", None),
+    ("v9_mor_schema_evo", "columns have ids"),
+]
+
+
+def same(frame, table):
+    found, wanted = frame.toArrow(), table.scan().to_arrow()
+    return rows_sha256(encode_rows(found, wanted.column_names)) == rows_sha256(encode_rows(wanted))
+
+
+def lines(frame):
+    return [line for line in hudi_spark.explain(frame).splitlines() if BESIDE in line or "merged in Arrow" in line]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a table of several partitions, and writes to it."""
+
+    def made(**more):
+        table = HudiTable.create(tmp_path / "t", name="t", partition_fields=["p"], **(FIELDS | more))
+        ids = list(range(300))
+        table.upsert(pa.table({"id": ids, "ts": [5] * 300, "v": [0.0] * 300, "p": [f"p{i % 3}" for i in ids]}))
+        return str(tmp_path / "t")
+
+    return made
+
+
+def updated(path, ids, ts, value):
+    rows = {"id": ids, "ts": [ts] * len(ids), "v": [value] * len(ids), "p": [f"p{i % 3}" for i in ids]}
+    HudiTable.open(path).upsert(pa.table(rows))
+
+
+@pytest.mark.parametrize(("name", "reason"), REASONS)
+def test_explain_says_which_way_and_why(spark, name, reason):
+    base = unzip_fixture(name)
+    frame = hudi_spark.load(spark, base)
+    text = hudi_spark.explain(frame)
+    if reason is None:
+        assert BESIDE in text and "merged in Arrow" not in text
+    else:
+        assert f"({reason})" in text and BESIDE not in text
+    assert same(frame, HudiTable.open(base))
+
+
+def test_slices_are_read_once(spark, make):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+
+    def ask(columns, condition="true"):
+        hudi_spark.load(spark, path).createOrReplaceTempView("rows")
+        return spark.sql(f"SELECT {columns} FROM rows WHERE {condition}")
+
+    total = "sum(v) s, count(*) n"
+    first = ask(total)
+    assert first.collect()[0] == (30.0, 300)
+    assert "3 slices" in lines(first)[0] and "read now" in lines(first)[0]
+    assert "kept from before" in lines(ask(total))[0]
+    # Another column: the slices are read for it, the columns of before come along.
+    assert ask("max(ts)").collect()[0][0] == 6
+    assert "kept from before" in lines(ask("sum(v), max(ts)", "p <> 'p9'"))[0]
+    # A log file more in one slice: that slice alone.
+    updated(path, [0, 3, 6], 7, 2.0)
+    fresh = ask(total)
+    assert "read now for 1 slices" in lines(fresh)[0] and fresh.collect()[0] == (33.0, 300)
+    # An older record does not win, a new one and a delete do.
+    updated(path, [1, 400], 1, 100.0)
+    HudiTable.open(path).delete(pa.table({"id": [2], "p": ["p2"], "ts": [9]}))
+    assert ask(total).collect()[0] == (132.0, 300)
+    assert same(hudi_spark.load(spark, path), HudiTable.open(path))
+
+
+def test_conditions_are_not_asked_of_rows_that_do_not_count(spark, make):
+    path = make()
+    updated(path, range(300), 6, 1.0)
+    hudi_spark.load(spark, path).createOrReplaceTempView("rows")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    assert spark.sql("SELECT count(*) FROM rows WHERE 1 / v = 1").collect()[0][0] == 300
+
+
+def test_without_room_python_tasks_merge(spark, make):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+    spark.conf.set(SPARK_LOG_RECORDS.name, "10")
+    try:
+        frame = hudi_spark.load(spark, path)
+        assert f"({SPARK_LOG_RECORDS.name} is 10 bytes)" in lines(frame)[0]
+        assert same(frame, HudiTable.open(path))
+    finally:
+        spark.conf.unset(SPARK_LOG_RECORDS.name)
+    frame = hudi_spark.load(spark, path)
+    assert same(frame, HudiTable.open(path)) and BESIDE in hudi_spark.explain(frame)
+
+
+def test_what_is_kept_may_be_lost(spark, make):
+    path = make()
+    updated(path, range(0, 90, 2), 6, 1.0)
+    frame = hudi_spark.load(spark, path)
+    wanted = sorted(map(str, frame.collect()))
+    planned = hudi_spark.load(spark, path)
+    planned._jdf.queryExecution().executedPlan()
+    for rdd in spark.sparkContext._jsc.getPersistentRDDs().values():
+        rdd.unpersist(True)
+    assert sorted(map(str, planned.collect())) == wanted
+    again = hudi_spark.load(spark, path)
+    assert sorted(map(str, again.collect())) == wanted and "kept from before" in lines(again)[0]
+
+
+def test_a_table_made_again_under_its_path(spark, make, tmp_path):
+    base = unzip_fixture("v8_mor_event_time", tmp_path)
+    first = hudi_spark.load(spark, base).count()
+    log = sorted(base.rglob(".*.log.*"))[-1]
+    HudiTable.open(base)
+    shutil.rmtree(base)
+    again = unzip_fixture("v8_mor_event_time", tmp_path)
+    assert again == base and log.exists()
+    assert hudi_spark.load(spark, base).count() == first
+    assert same(hudi_spark.load(spark, base), HudiTable.open(base))
+
+
+@pytest.mark.parametrize("name", with_long_cases([], fixture_names("mor")))
+def test_cold_warm_and_merged_rows_are_the_same(spark, name):
+    base = unzip_fixture(name)
+    try:
+        HudiTable.open(base).scan().to_arrow()
+    except Exception:
+        return
+    answers = []
+    for most in ("0", str(1 << 30), str(1 << 30)):
+        spark.conf.set(SPARK_LOG_RECORDS.name, most)
+        try:
+            answers.append(sorted(map(str, hudi_spark.load(spark, base).collect())))
+        finally:
+            spark.conf.unset(SPARK_LOG_RECORDS.name)
+    assert answers[0] == answers[1] == answers[2]
