@@ -71,6 +71,7 @@ def options_of(hosts: str, **more: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_curators_lock_and_ours_exclude_each_other(jvm: Any, curator: Any, hosts: str, storage: Storage) -> None:
     theirs = CuratorsLock(jvm, curator, "/hudi/locks/t")
     assert theirs.acquire(10_000)

@@ -43,7 +43,7 @@ BEYOND_LATIN = ["日本", "Ω"]
 BLANKS = ["a ", "a  "]
 
 
-@pytest.fixture(scope="module", params=["postgres", "mariadb"])
+@pytest.fixture(scope="module", params=["postgres", long_case("mariadb")])
 def database(request: pytest.FixtureRequest, databases: Callable[[str], DatabaseServer]) -> DatabaseServer:
     return databases(request.param)
 

@@ -212,6 +212,7 @@ def test_a_forked_child_neither_stops_the_metastore_nor_keeps_it_running(folder)
     child.stdout.close()
 
 
+@pytest.mark.long
 def test_killed_midway_and_started_again(folder, tmp_path):
     metastore = EmbeddedMetastore(folder)
     with metastore, HiveMetastore(metastore.uri, retries=Retries(attempts=2, wait=0.01)) as client:

@@ -17,6 +17,7 @@ from integration.support.hudi_peer import HudiPeer
 pytestmark = pytest.mark.jvm
 
 
+@pytest.mark.long
 def test_transactions_and_real_hudi_by_turns(
     hudi_peer: Callable[[int], HudiPeer], tmp_path: Path, thorough: bool
 ) -> None:

@@ -186,6 +186,7 @@ transaction.commit([coordinator.close()])
 """
 
 
+@pytest.mark.long
 def test_the_next_client_goes_on_after_one_that_was_killed(judge: Judge) -> None:
     """It dies with all its files in place, before its commit: they are aborted after the time-out, and stay there."""
     name = judge.make(keys=[("country", "string")], buckets=-1)

@@ -25,6 +25,6 @@ def test_rows_are_those_of_the_model_on_both_sides(version, cases, hudi_peer, tm
     counts: Counter[str] = Counter()
     played = [case for case in cases if case.version == version]
     for case in played:
-        run(case, hudi_peer(version), tmp_path / str(case), counts)
+        run(case, hudi_peer(version), tmp_path / str(case), counts, 0.0)
     assert counts["read by Hudi: snapshot"] >= 2 * len(played)
     assert counts["upsert by Hudi"] >= len(played)

@@ -224,6 +224,7 @@ def most_held(blocks: list[tuple[int, int, tuple[str, ...]]], start: int, length
     return {host for host, size in held.items() if size == max(held.values())}
 
 
+@pytest.mark.long
 def test_splits_of_the_connector_name_the_hosts_that_hadoop_names(server: HdfsServer, spread_table: HudiTable) -> None:
     with spread_table.scan().splits(options=SplitOptions(target_size=1 << 20)) as loader:
         splits = list(loader)

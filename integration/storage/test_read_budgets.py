@@ -81,6 +81,7 @@ def test_open_and_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy:
 
 
 @pytest.mark.parametrize("row_filter", ["p = 'p00007' and v > 3", long_case("v > 3"), long_case("id = 'k1-70'")])
+@pytest.mark.long
 def test_filtered_plan_by_the_metadata_table(wide: Wide, s3: S3Server, s3_proxy: StoreProxy, row_filter: str) -> None:
     """The statistics are listed beside the lists of files, and read all at once."""
     for delay_s in _DELAYS_S:

@@ -1,7 +1,7 @@
 """Real Hudi reads our metadata table after each action.
 
 ``python -m integration.long.metadata_actions`` tries all tables.
-One table here, looked at now and then, and all in a long run; none where real Hudi is neither cached nor asked for.
+All in a long run, and one that is looked at now and then; none where real Hudi is neither cached nor asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from integration.long.metadata_actions import SELDOM, TYPES, VERSIONS, run
 from tests.support.running.long import long_case
 
 TABLES = [
-    (8, "MERGE_ON_READ", SELDOM),
+    long_case(8, "MERGE_ON_READ", SELDOM),
     *(long_case(version, kind, None) for version in VERSIONS for kind in TYPES),
 ]
 """Version and type of a table, and after which actions Hudi looks at it: None for all."""

@@ -26,7 +26,7 @@ def assert_none_wrong(sweep: Sweep) -> None:
     assert any(name.endswith("refused") for name in sweep.counts)
 
 
-SAMPLED = ("v6_cow_part_mdt", "v8_cow_orc", "v6_mor_event_time", "v9_mor_log_compaction")
+SAMPLED = ("v6_cow_part_mdt", "v8_cow_orc", "v9_mor_log_compaction")
 
 
 @pytest.mark.parametrize("name", with_long_cases(SAMPLED, FIXTURES))

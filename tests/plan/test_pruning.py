@@ -34,7 +34,7 @@ INDEXED = [
     if name.split("_", 1)[1]
     in ("cow_part_mdt", "cow_types", "cow_crash_mdt", "mor_part_rli", "mor_parquet_log_rollback", "mor_crash_mdt")
 ]
-SOME = ("v6_cow_part_mdt", "v8_cow_types", "v8_mor_part_rli", "v9_mor_crash_mdt")
+SOME = ("v6_cow_part_mdt", "v8_mor_part_rli")
 """Tables of a short run."""
 
 

@@ -32,6 +32,7 @@ from tests.support.faults.write_faults import check_tidy, count_calls, kill_poin
 from tests.support.faults.write_scenarios import SEVERAL_WRITERS
 from tests.support.faults.write_sweep import evenly
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import long_case
 
 NO_METADATA = {"hoodie.metadata.enable": "false"}
 ROWS = [
@@ -359,7 +360,7 @@ def change_once(path: Path) -> None:
         alter(client, [lambda u: u.add("extra", "int"), lambda u: u.rename("name", "title")], {})
 
 
-@pytest.mark.parametrize(("version", "kind", "kills"), [(6, "MERGE_ON_READ", 3), (8, "COPY_ON_WRITE", 4)])
+@pytest.mark.parametrize(("version", "kind", "kills"), [(6, "MERGE_ON_READ", 3), long_case(8, "COPY_ON_WRITE", 4)])
 def test_a_killed_change_of_the_schema_is_done_or_not(tmp_path, version, kind, kills):
     path = tmp_path / "t"
     make(path, version, kind, {})

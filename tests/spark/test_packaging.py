@@ -68,6 +68,7 @@ def test_another_python_refuses_the_archive(archive: Path, python: Path, tmp_pat
     assert done.returncode == 1 and f"was made for {name} other, here is " in done.stderr
 
 
+@pytest.mark.long
 def test_extras_are_added_and_unknown_ones_refused(tmp_path: Path) -> None:
     names = write_package(tmp_path / "a.zip", ["zookeeper"])
     assert any(name.startswith("kazoo==") for name in names)

@@ -86,6 +86,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.stdout.read() == "stopped\n"
 
 
+@pytest.mark.long
 def test_client_without_java_reads_and_writes(server, tmp_path):
     given = session_of(tmp_path, server)
     before, after = [[1, "a"], [2, "b"]], [[1, "z"], [3, "c"], [4, "d"]]

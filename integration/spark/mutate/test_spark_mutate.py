@@ -102,7 +102,7 @@ ROWS: Model = {n: (f"m{n}", ["x/y", "z", ""][n % 3]) for n in range(60)}
 SEEN: Model = {n: (msg, country or None) for n, (msg, country) in ROWS.items()}
 
 
-@pytest.mark.parametrize("buckets", [3, long_case(0)])
+@pytest.mark.parametrize("buckets", [long_case(3), long_case(0)])
 def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int) -> None:
     """Over several partitions and buckets, in a transaction of its own and in one that is open."""
     name = judge.make(COLUMNS, COUNTRY, buckets=buckets)

@@ -18,7 +18,7 @@ from hudi_hive.spark.packaging import write_package
 from integration.support.spark_cluster import SparkCluster, clean_python
 from integration.support.spark_options import START_SECONDS
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.long]
 
 
 def wheel_of_sources(folder: Path) -> Path:

@@ -103,6 +103,7 @@ def test_the_pandas_api_works(spark, names):
     assert len(frame[frame.city == "oslo"]) == 6
 
 
+@pytest.mark.long
 def test_sessions_can_be_garbage_collected(spark, names):
     from hudi_hive.spark.scan import HudiFileIndex
     from hudi_hive.spark.statements import HudiParser

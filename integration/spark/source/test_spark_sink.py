@@ -92,6 +92,7 @@ def counts(frame):
     return frame.groupBy("p").agg(sql.count("id").alias("n"), sql.max("ts").alias("ts"))
 
 
+@pytest.mark.long
 def test_output_modes_of_an_aggregation(files):
     options = {**KEYS, "hoodie.datasource.write.recordkey.field": "p"}
     files.put((1, 1, "a"), (2, 1, "b"))

@@ -57,6 +57,7 @@ def test_log_blocks_hold_the_updated_columns_alone(session, tmp_path):
     assert shown == [(1, 7, "x", 5.0, 11, "u"), (3, None, None, 3.0, 10, "n")]
 
 
+@pytest.mark.long
 def test_tables_without_keys_take_all_clauses_and_records_move_by_a_global_index(session):
     session.sql("CREATE TABLE k (id INT, v INT) USING hudi")
     session.sql("INSERT INTO k VALUES (1, 1), (1, 2), (2, 2), (3, 3)")

@@ -12,7 +12,7 @@ from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
-OFTEN = ("copy-on-write with key and ordering", "without keys")
+OFTEN = ("copy-on-write with key and ordering",)
 COLUMNS = "id INT, name STRING, ts BIGINT, dt STRING"
 KEYED = "PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts')"
 
@@ -127,7 +127,7 @@ def test_paths_parameters_and_names_that_are_expressions(session, tmp_path):
     assert sorted((row.id, row.name) for row in session.table("t").collect()) == [(1, "a"), (3, "B")]
 
 
-@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("kind", with_long_cases(["mor"], ["cow"]))
 def test_a_merge_of_more_keys_than_are_named_one_by_one(session, monkeypatch, kind):
     monkeypatch.setattr(merge_pruning, "MOST_VALUES", 1)
     keyed = KEYED.replace("primaryKey", f"type = '{kind}', primaryKey")
