@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import step_jobs
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write.tasks import FILE_ID
+from hudi_hive.spark.write.tasks import FILE_ID, IS_NEW
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.index import one_array
@@ -44,7 +44,7 @@ class TaggedRows:
 
     Attributes:
         frame: the rows.
-        lines: ``partition``, ``file_id`` (null: any will do) and ``count`` of rows.
+        lines: ``partition``, ``file_id`` (null: any will do), ``is_new`` (null: to be looked up) and ``count`` of rows.
         partitions: the partitions that the rows came with.
         untagged: rows of one key may be several, and no index was asked for those without a group.
     """
@@ -55,7 +55,7 @@ class TaggedRows:
     untagged: bool
 
     def split(self, client: MetaClient) -> _Split:
-        """The rows of groups that the table has, and the frame of the others; None for none.
+        """The rows of groups that the table has and new ones, and the frame of those to be looked up; None for none.
 
         Args:
             client: the table as of the write.
@@ -65,14 +65,23 @@ class TaggedRows:
         existing = set(zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True))
         named = zip(bound["partition"].to_pylist(), bound["file_id"].to_pylist(), strict=True)
         if not self.lines.num_rows:
-            return _Split(self, None)
-        if not bound.num_rows or not all(group in existing for group in named):
-            return _Split(None, self.frame)
-        if bound.num_rows == self.lines.num_rows:
-            return _Split(self, None)
-        frame = self.frame.where(sql.col(FILE_ID).isNotNull())
-        paths: list[str] = sorted(pc.unique(bound.column("partition")).to_pylist())
-        return _Split(TaggedRows(frame, bound, paths, self.untagged), self.frame.where(sql.col(FILE_ID).isNull()))
+            return _Split(self, None, 0)
+        settled = self.lines.filter(pc.is_valid(self.lines.column("is_new")))
+        if not all(group in existing for group in named):
+            return _Split(None, self.frame, None)
+        unknown = int(pc.sum(self.lines.filter(pc.is_null(self.lines.column("is_new"))).column("count")).as_py() or 0)
+        if not unknown:
+            return _Split(self, None, 0)
+        if not settled.num_rows:
+            return _Split(None, self.frame, unknown)
+        frame = self.frame.where(sql.col(IS_NEW).isNotNull())
+        paths: list[str] = sorted(pc.unique(settled.column("partition")).to_pylist())
+        there = TaggedRows(frame, settled, paths, self.untagged)
+        return _Split(there, self.frame.where(sql.col(IS_NEW).isNull()), unknown)
+
+    def all_new(self) -> TaggedRows:
+        """These rows, of which none that names no group is of a record of the table."""
+        return replace(self, frame=self.frame.withColumn(IS_NEW, sql.col(FILE_ID).isNull()))
 
     def without_keys_of(self, rest: DataFrame) -> tuple[TaggedRows | None, DataFrame]:
         """These rows without those whose keys other rows have as well, and those others with them."""
@@ -92,10 +101,15 @@ class TaggedRows:
 
 
 class _Split(NamedTuple):
-    """Rows of groups that the table has, and other rows; None for none."""
+    """Rows of groups that the table has and new ones, and rows to be looked up; None for none.
+
+    Attributes:
+        unknown: how many are to be looked up; None where some of these name groups that the table does not have.
+    """
 
     there: TaggedRows | None
     rest: DataFrame | None
+    unknown: int | None
 
 
 def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedRows:
@@ -106,8 +120,8 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
         partitions: that rows came with, where they were combined and looked up; None for rows that were not.
     """
     with step_jobs(frame.sparkSession.sparkContext, "look records up"):
-        lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID).count()).combine_chunks()
-    lines = lines.rename_columns(["partition", "file_id", "count"])
+        lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID, IS_NEW).count()).combine_chunks()
+    lines = lines.rename_columns(["partition", "file_id", "is_new", "count"])
     paths: list[str] = pc.unique(one_array(lines.column("partition"))).to_pylist()
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)
 

@@ -61,8 +61,11 @@ class PlaceRows:
         group_names = _paired(self.groups.column("partition"), self.groups.column("file_id"))
         for batch in batches:
             rows = pa.Table.from_batches([batch])
-            partition, file_id = rows.column(PARTITION_PATH), rows.column(FILE_ID)
-            file_id = pc.coalesce(file_id, shares.of(partition.combine_chunks(), rows.column(RECORD_KEY)))
+            partition, file_id = rows.column(PARTITION_PATH), one_array(rows.column(FILE_ID))
+            free = pc.is_null(file_id)
+            if pc.any(free, min_count=0).as_py():
+                taken = shares.of(partition.filter(free).combine_chunks(), rows.column(RECORD_KEY).filter(free))
+                file_id = pc.replace_with_mask(file_id, free, taken)
             number = pc.index_in(_paired(partition, file_id), value_set=group_names.combine_chunks())
             yield from rows.append_column(GROUP, number.cast(pa.int32())).combine_chunks().to_batches()
 
@@ -79,7 +82,7 @@ class _Shares:
         encoded = partitions.dictionary_encode()
         partition_ids = encoded.indices.to_numpy(zero_copy_only=False)
         lines = np.full(len(partition_ids), -1, np.int64)
-        hashes = group_indexes(keys.to_pylist(), 1 << 20) / float(1 << 20)
+        hashes = group_indexes(one_array(keys).cast(pa.string()), 1 << 20) / float(1 << 20)
         for partition_id, name in enumerate(encoded.dictionary.to_pylist()):
             choices = np.flatnonzero(pc.equal(self._partitions, name).to_numpy(zero_copy_only=False))
             if len(choices):
@@ -90,7 +93,7 @@ class _Shares:
         return self._file_ids.take(pa.array(lines, mask=lines < 0))
 
 
-def _paired(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.ChunkedArray:
+def _paired(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(file_ids, partitions, "/")
 
 

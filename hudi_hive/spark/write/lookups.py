@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, step_jobs
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.rows import TASKS_PER_CORE, with_integer
 from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
 from hudi_hive.write.index import HITS_SCHEMA, Index
+
+MOST_ON_DRIVER: Final = 100_000
+"""Rows whose keys the driver looks up, which takes two jobs at most where rows and hits that are joined take eight."""
+
+_KEYS: Final = pa.schema([("key", pa.string()), ("partition", pa.string())])
 
 
 def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: TaskExecutor) -> DataFrame | None:
@@ -27,6 +35,14 @@ def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: 
     hit = sql.struct("partition", "file_id")
     by = ["key"] if index.is_global else ["key", "partition"]
     return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
+
+
+def are_nowhere(rows: DataFrame, index: Index, executor: TaskExecutor) -> bool:
+    """Whether no record of the table has the key of a row; the driver gets the keys, which must be few."""
+    with step_jobs(rows.sparkSession.sparkContext, "look records up"):
+        keys = rows.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
+        found = index.hits(SPARK.to_arrow(keys).cast(_KEYS), executor)
+    return not found.num_rows
 
 
 def tagged_rows(
@@ -49,4 +65,4 @@ def parallelism(frame: DataFrame) -> int:
     return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
 
 
-__all__ = ["hits_of", "parallelism", "tagged_rows"]
+__all__ = ["MOST_ON_DRIVER", "are_nowhere", "hits_of", "parallelism", "tagged_rows"]

@@ -28,10 +28,13 @@ class RowChanges:
     Attributes:
         column: name of their column that says ``insert``, ``update`` or ``delete``.
         updated: names of the columns that the updates change; none where rows are to be written whole.
+        inserts_are_new: the statement has looked for the records of the rows that insert, by the values that their keys
+            and partition paths are made of, and the table has none of them in the partitions of the rows.
     """
 
     column: str
     updated: tuple[str, ...] = ()
+    inserts_are_new: bool = False
 
     def columns_of(self, context: WriteContext) -> tuple[str, ...]:
         """The columns of the log blocks of updated rows; none if those are written whole.

@@ -20,7 +20,15 @@ from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.located_rows import LocateKeys, LocateRows
 from hudi_hive.spark.write.row_changes import OPERATION_FIELD, RowChanges
-from hudi_hive.spark.write.tasks import ORDER, PLACE_FIELDS, CombineRows, PrepareKeys, PrepareRows
+from hudi_hive.spark.write.tasks import (
+    ORDER,
+    PLACE_FIELDS,
+    Batches,
+    CombineRows,
+    PrepareAndWrite,
+    PrepareKeys,
+    PrepareRows,
+)
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
 from hudi_hive.write.coordination import quietly
@@ -90,6 +98,15 @@ class IncomingRows:
             return map_in_arrow(self._frame, step, kind)
         return self.combined(map_in_arrow(self._frame, step, StructType([*kind.fields]).add(ORDER, "long")))
 
+    def written(self, instant: str, step: Callable[[Batches], Batches]) -> pa.Table:
+        """Write statuses of a step that writes rows as they come; of rows that are not combined.
+
+        Args:
+            instant: of the write.
+            step: writes prepared rows.
+        """
+        return statuses_of(self._frame, PrepareAndWrite(self._prepare(instant), step))
+
     def _prepare(self, instant: str) -> PrepareRows:
         config, generator = self._config, row_generator(self._client, self._config)
         return PrepareRows(
@@ -110,11 +127,18 @@ class IncomingRows:
         together = numbered.repartition(default_tasks(self._frame), RECORD_KEY)
         return map_in_arrow(together, self.combine, from_arrow_schema(self.columns))
 
-    def with_places(self, instant: str, *, named: bool) -> DataFrame:
-        """Prepared rows, not combined, and their file groups, if their meta columns are to tell these."""
+    def with_places(self, instant: str, *, named: bool, inserts_are_new: bool = False) -> DataFrame:
+        """Prepared rows, not combined, and their file groups.
+
+        Args:
+            instant: of the write.
+            named: the meta columns are to tell the groups; without them all rows are new.
+            inserts_are_new: rows that insert are new, too.
+        """
         order = [] if self.combine is None else [pa.field(ORDER, pa.int64())]
         kind = from_arrow_schema(pa.schema([*self.columns, *order, *PLACE_FIELDS]))
-        return map_in_arrow(self._frame, LocateRows(self._prepare(instant), named and self._has_places), kind)
+        locate = LocateRows(self._prepare(instant), named and self._has_places, inserts_are_new, are_new=not named)
+        return map_in_arrow(self._frame, locate, kind)
 
     @property
     def _has_places(self) -> bool:
@@ -199,6 +223,11 @@ def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
     if mode.startswith("PARTITION_PATH_REPARTITION"):
         rows = rows.repartition(default_tasks(rows), path)
     return rows.sortWithinPartitions(path) if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else rows
+
+
+def takes_any_order(config: WriteConfig) -> bool:
+    """Whether :func:`in_order` leaves rows as they are."""
+    return config.files.bulk_insert_sort == "NONE" and not config.files.bulk_insert_sort_columns
 
 
 def default_tasks(frame: DataFrame) -> int:

@@ -149,6 +149,23 @@ class PrepareRows:
 
 
 @dataclass(frozen=True)
+class PrepareAndWrite:
+    """Incoming rows are prepared in the process that writes them, so that they do not go back to Spark in between.
+
+    Attributes:
+        prepare: makes prepared rows.
+        write: takes them.
+    """
+
+    prepare: PrepareRows
+    write: Callable[[Batches], Batches]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """What ``write`` gives."""
+        return self.write(self.prepare(batches))
+
+
+@dataclass(frozen=True)
 class PrepareKeys:
     """Incoming rows name records to delete.
 

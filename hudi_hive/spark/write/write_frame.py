@@ -35,7 +35,7 @@ from hudi_hive.spark.bridge import (
 from hudi_hive.spark.write.destinations import Destinations, TaggedRows, partitions_of, with_lines
 from hudi_hive.spark.write.executor import SparkExecutor, table_label, task_errors
 from hudi_hive.spark.write.file_steps import PlaceRows, WriteFileGroups, WriteNewFileGroups
-from hudi_hive.spark.write.lookups import hits_of, parallelism, tagged_rows
+from hudi_hive.spark.write.lookups import MOST_ON_DRIVER, are_nowhere, hits_of, parallelism, tagged_rows
 from hudi_hive.spark.write.row_changes import StatementRows
 from hudi_hive.spark.write.rows import (
     IncomingKeys,
@@ -43,6 +43,7 @@ from hudi_hive.spark.write.rows import (
     in_order,
     persisted_frames,
     statuses_of,
+    takes_any_order,
     with_integer,
 )
 from hudi_hive.spark.write.tasks import GROUP, IS_NEW, TagKeys, TagRows
@@ -310,7 +311,8 @@ class SparkWriter(Writer[DataFrame]):
     def _append(self, rows: IncomingRows) -> WriteReport:
         """Bulk insert."""
         with self.transaction(precondition=self._check, recent=True) as transaction:
-            prepared = in_order(rows.prepared(transaction.instant), self.config)
+            straight = rows.combine is None and takes_any_order(self.config)
+            prepared = None if straight else in_order(rows.prepared(transaction.instant), self.config)
             statuses = self._new_groups(prepared, rows, transaction)
             self.refuse_nested(transaction.client, pc.unique(statuses.column("partition")).to_pylist())
             return self.commit_files(transaction, statuses, rows.records.schema_text)
@@ -332,7 +334,8 @@ class SparkWriter(Writer[DataFrame]):
                 tagged = tagged_rows(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
                 statuses = self._new_buckets(persist(tagged), incoming, transaction, index)
             else:
-                statuses = self._new_groups(prepared, incoming, transaction)
+                straight = incoming.combine is None and not looks
+                statuses = self._new_groups(None if straight else prepared, incoming, transaction)
             if not looks:
                 named = statuses.column("partition").to_pylist()
             self.refuse_nested(transaction.client, named)
@@ -341,10 +344,12 @@ class SparkWriter(Writer[DataFrame]):
             replaced = self.replaced_groups(transaction.client, named)
             return self.commit_files(transaction, statuses, incoming.records.schema_text, replaced)
 
-    def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
+    def _new_groups(self, prepared: DataFrame | None, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
+        """Prepared rows to new groups; without such, rows as they come."""
         size = record_size(transaction.client, self.config.files)
         context = self.write_context(transaction, rows.records)
-        return statuses_of(prepared, WriteNewFileGroups(context, rows.columns, self.config, rows.spec, size))
+        step = WriteNewFileGroups(context, rows.columns, self.config, rows.spec, size)
+        return rows.written(transaction.instant, step) if prepared is None else statuses_of(prepared, step)
 
     def _tags(self, rows: IncomingRows, transaction: WriteTransaction, index: Index, *, drops: bool = False) -> TagRows:
         return TagRows(index, transaction.client.timeline, rows.spec, rows.columns, drops)
@@ -393,11 +398,19 @@ class SparkWriter(Writer[DataFrame]):
     def _by_places(
         self, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: _Persist
     ) -> TaggedRows:
-        """Rows to the groups that they name; those that name none are looked up."""
-        located = with_lines(persist(rows.with_places(transaction.instant, named=True)))
-        there, rest = located.split(transaction.client)
+        """Rows to the groups that they name; others are looked up, unless they are known to be new."""
+        client = transaction.client
+        told = self._changes is not None and self._changes.inserts_are_new
+        by_group = not index.is_global and not index.assigns_inserts  # those look for all rows of a key
+        # Base files of merge-on-read tables have keys that logs delete: their group must get a row of such a key.
+        new = told and by_group and not client.config.is_merge_on_read
+        named = with_lines(persist(rows.with_places(transaction.instant, named=True, inserts_are_new=new)))
+        there, rest, unknown = named.split(client)
         if rest is None:
-            return located
+            return named
+        few = by_group and unknown is not None and unknown <= MOST_ON_DRIVER
+        if few and are_nowhere(rest, index, self.executor):
+            return named.all_new()
         if there is not None and index.is_global:
             there, rest = there.without_keys_of(rest)  # a row of them may be a record that moves
         tagged = self._by_keys(rows.combined(rest), rows, transaction, index, persist)
@@ -431,7 +444,7 @@ class SparkWriter(Writer[DataFrame]):
             there: TaggedRows | None = None
             rest: DataFrame | None = None
             if self._carries_places:
-                there, rest = with_lines(persist(keys.with_places())).split(client)
+                there, rest, _ = with_lines(persist(keys.with_places())).split(client)
             if there is None or rest is not None:
                 prepared = keys.prepared() if rest is None else keys.once(rest.select(RECORD_KEY, PARTITION_PATH))
                 prepared = persist(prepared)
@@ -458,8 +471,9 @@ class SparkWriter(Writer[DataFrame]):
         """File groups for new rows, and all groups that get lines."""
         slices = newest_slices(client, partitions)
         lines = tagged.lines
-        free = lines.filter(pc.is_null(lines["file_id"])).sort_by("partition")
-        counts = dict(zip(free["partition"].to_pylist(), free["count"].to_pylist(), strict=True))
+        free = lines.filter(pc.is_null(lines["file_id"])).group_by("partition").aggregate([("count", "sum")])
+        free = free.sort_by("partition")
+        counts = dict(zip(free["partition"].to_pylist(), free["count_sum"].to_pylist(), strict=True))
         assignment = assign_file_groups(client, self.config, counts, slices if fills_groups else None)
         bound = lines.filter(pc.is_valid(lines["file_id"])).select(["partition", "file_id"])
         bound = bound.cast(pa.schema(list(HITS_SCHEMA)[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
+from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, NULL_KEY, KeyGenerator
 from hudi_hive.table.keys.partition_paths import (
     ALL_PARTITIONS,
     DEFAULT_PARTITION,
@@ -27,6 +27,7 @@ __all__ = [
     "MAX_FOLDER_BYTES",
     "METAFOLDER",
     "NEW_COMPLEX_ENCODING",
+    "NULL_KEY",
     "PARTITION_METAFILE",
     "PARTITION_METAFILES",
     "KeyGenerator",

@@ -69,13 +69,27 @@ class Index(ABC):
         """
         if not keys.num_rows:
             return TAG_SCHEMA.empty_table()
-        executor = executor if executor is not None else LocalExecutor()
         keys = keys.combine_chunks()
+        return self.locate(keys, self.hits(keys, executor))
+
+    def hits(self, keys: pa.Table, executor: TaskExecutor | None = None) -> pa.Table:
+        """Look up where keys are.
+
+        Args:
+            keys: ``key`` and ``partition``, among other columns.
+            executor: where keys are looked up; threads of this process without it.
+
+        Returns:
+            A table of ``HITS_SCHEMA``, with no line for a key that is nowhere.
+
+        Raises:
+            FileVanishedError, CorruptFileError: as :meth:`tag`.
+        """
+        executor = executor if executor is not None else LocalExecutor()
+        keys = keys.select(["key", "partition"]).combine_chunks()
         plan = self.plan_lookup(partitions_of(keys), executor)
-        sought = keys.select(["key", "partition"])
-        lookups = [(plan.tasks[task], sought.take(pa.array(rows))) for task, rows in plan.route.rows(keys) if len(rows)]
-        hits = joined_hits(executor.map(_look_up_keys, lookups))
-        return self.locate(keys, hits)
+        lookups = [(plan.tasks[task], keys.take(pa.array(rows))) for task, rows in plan.route.rows(keys) if len(rows)]
+        return joined_hits(executor.map(_look_up_keys, lookups))
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
         """Tag rows by all hits of their keys: a table of ``TAG_SCHEMA``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from datetime import date
 
 import pytest
@@ -12,6 +13,8 @@ from pyspark.sql import functions as sql
 import hudi_hive.spark as hudi_spark
 from hudi_hive.formats.log import HeaderKey, iter_blocks
 from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.write import RowChanges
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -210,3 +213,71 @@ def test_rows_of_a_table_without_meta_columns_are_told_apart_by_their_keys(sessi
         session.sql(
             "MERGE INTO bare t USING (SELECT 1 AS id UNION ALL SELECT 1) s ON t.id = s.id WHEN MATCHED THEN DELETE"
         )
+
+
+NEW_ROWS = [
+    # What the condition, the source's id and the INSERT clause are, and whether new rows are looked up.
+    ("t.id = s.id", "id", "INSERT *", False),
+    ("s.p = t.p AND t.id = s.id", "id", "INSERT (v, id, ts, p) VALUES (s.v, s.id, s.ts, s.p)", False),
+    ("t.id = s.id AND t.v < 2", "id", "INSERT *", True),
+    ("t.id = s.id", "id", "INSERT (id, v, ts, p) VALUES (s.id + 0, s.v, s.ts, s.p)", True),
+    ("t.id = s.id", "CAST(id AS DOUBLE) + IF(id = 2, 0.5D, 0)", "INSERT *", True),
+]
+
+
+@pytest.mark.parametrize("kind", with_long_cases(["cow"], ["cow", "mor"]))
+def test_rows_that_met_none_of_the_table_are_looked_up_only_where_others_may_have_their_keys(
+    session, monkeypatch, kind
+):
+    looked_up = []
+    module = sys.modules[RowChanges.__module__.rpartition(".")[0] + ".write_frame"]
+    are_nowhere = module.are_nowhere
+    monkeypatch.setattr(module, "are_nowhere", lambda *args: looked_up.append(1) or are_nowhere(*args))
+    table = f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts')"
+    for number, (condition, key, insert, looks) in enumerate(NEW_ROWS):
+        session.sql(f"CREATE TABLE n{number} (id INT, v INT, ts INT, p STRING) USING hudi PARTITIONED BY (p) {table}")
+        session.sql(f"INSERT INTO n{number} VALUES (1, 1, 1, 'a'), (2, 2, 1, 'b'), (3, 3, 1, 'b')")
+        looked_up.clear()
+        new = "(5, 50, 3, 'a'), (5, 51, 2, 'a'), (6, 60, 2, 'c')"
+        source = f"VALUES (1, 10, 2, 'a'), (2, 20, 2, 'b'), {new} v (id, v, ts, p)"
+        session.sql(
+            f"MERGE INTO n{number} t USING (SELECT {key} AS id, v, ts, p FROM {source}) s ON {condition} "
+            f"WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts WHEN NOT MATCHED THEN {insert}"
+        )
+        rows = [(1, 10, "a"), (2, 20, "b"), (3, 3, "b"), (5, 50, "a"), (6, 60, "c")]
+        assert (number, rows_of(session, f"SELECT id, v, p FROM n{number}")) == (number, rows)
+        assert (number, bool(looked_up)) == (number, looks)
+
+
+def test_null_in_keys_and_partitions_meets_nothing_and_is_looked_up(session):
+    session.sql(
+        "CREATE TABLE o (id INT, k STRING, v INT, p STRING) USING hudi PARTITIONED BY (p) "
+        "TBLPROPERTIES (primaryKey = 'id,k', preCombineField = 'v')"
+    )
+    session.sql("INSERT INTO o VALUES (1, NULL, 1, 'a'), (2, 'x', 2, NULL), (3, 'x', 3, 'a')")
+    session.sql(
+        "MERGE INTO o t USING (SELECT * FROM VALUES (1, NULL, 10, 'a'), (2, 'x', 20, NULL), (4, 'y', 40, 'a') "
+        "AS v (id, k, v, p)) s ON t.id = s.id AND t.k = s.k AND t.p = s.p WHEN NOT MATCHED THEN INSERT *"
+    )
+    rows = [(1, 10), (2, 20), (3, 3), (4, 40)]
+    assert rows_of(session, "SELECT id, v FROM o") == rows
+
+
+def test_a_record_that_logs_deleted_is_inserted_where_it_was(session):
+    # Base files have its key until they are compacted: elsewhere the next look-up would find it twice.
+    session.sql(
+        "CREATE TABLE d (id INT, v INT, ts INT) USING hudi "
+        "TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts')"
+    )
+    session.sql("INSERT INTO d SELECT id, 0, 1 FROM range(4)")
+    session.sql("DELETE FROM d WHERE id = 1")
+    for number in (5, 6):
+        session.sql(
+            f"MERGE INTO d t USING (SELECT {number} AS v, {number} AS ts, explode(array(1, {number})) AS id) s "
+            "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+    session.sql("INSERT INTO d VALUES (1, 7, 7)")
+    expected = [(0, 0), (1, 7), (2, 0), (3, 0), (5, 5), (6, 6)]
+    assert rows_of(session, "SELECT id, v FROM d") == expected
+    names = "SELECT DISTINCT substring_index(_hoodie_file_name, '_', 1) FROM d WHERE id < 4"
+    assert len({name.split("_")[0].lstrip(".") for (name,) in rows_of(session, names)}) == 1

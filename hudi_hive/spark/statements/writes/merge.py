@@ -34,6 +34,7 @@ from hudi_hive.spark.statements.writes.evolution import (
     named_in_actions,
     source_columns,
 )
+from hudi_hive.spark.statements.writes.merge_condition import compared_columns, makes_new_keys, path_to_join
 from hudi_hive.spark.statements.writes.merge_pruning import narrowed
 from hudi_hive.spark.statements.writes.nodes import Branch, Nodes, alias_of, argument
 from hudi_hive.spark.statements.writes.sink import with_arguments
@@ -130,11 +131,25 @@ class _Merge:
         """One commit. Rows that are all new are inserted where nothing tells which of two rows of a key counts."""
         target = self.target
         inserts = all(clause.operation == _INSERT for clause in self._clauses)
+        changes = RowChanges(OPERATION, self._updated, self._inserts_are_new(frame))
         with narrowed(target, self.nodes, frame, _IN_TARGET, _IN_SOURCE) as rows:
             if inserts and not (target.record_keys and target.client.config.ordering_fields):
                 target.write(rows.drop(OPERATION, *PLACE), Operation.INSERT, reads=True)
             else:
-                target.write(rows, Operation.UPSERT, reads=True, changes=RowChanges(OPERATION, self._updated))
+                target.write(rows, Operation.UPSERT, reads=True, changes=changes)
+
+    def _inserts_are_new(self, frame: DataFrame) -> bool:
+        """Whether the table has no record of a row that is inserted, in the row's partition."""
+        target = self.target
+        pairs = {} if target.evolved is not None else self._compared
+        if not pairs:
+            return False
+        path = path_to_join(frame._jdf.queryExecution().analyzed(), _IN_TARGET, _IN_SOURCE)
+        return bool(path) and makes_new_keys(target, path[-1], pairs)
+
+    @cached_property
+    def _compared(self) -> dict[str, str]:
+        return compared_columns(self.target, self._node, self._alias, self._source)
 
     @property
     def _updated(self) -> tuple[str, ...]:

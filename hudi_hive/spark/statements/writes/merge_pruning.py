@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
+from hudi_hive.spark.statements.writes.merge_condition import conjuncts, path_to_join
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
@@ -49,7 +50,7 @@ def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, sou
         source: one that the source's side has alone.
     """
     plan = rows._jdf.queryExecution().analyzed()
-    path = _path_to_join(plan, table, source)
+    path = _narrowable(path_to_join(plan, table, source))
     pairs = [] if not path else _pairs(target, path[-1])
     if not pairs or target.client.file_system_view().latest_file_slices().num_rows < 2:
         yield rows
@@ -68,19 +69,12 @@ def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, sou
         narrowing.release()
 
 
-def _path_to_join(plan: JavaValue, table: str, source: str) -> list[JavaValue]:
-    """The nodes from the top of a plan down to the join of two sides; none if it is not such a plan."""
-    path = [plan]
-    while class_name(path[-1]) != "Join":
-        below = list(scala_items(path[-1].children()))
-        if len(below) != 1:
-            return []
-        path += below
-    join = path[-1]
-    sides = ((join.left(), table), (join.right(), source))
-    named = all(name in {str(one.name()) for one in scala_items(side.output())} for side, name in sides)
-    narrows = str(join.joinType().toString()) in _KINDS
-    return path if named and narrows and join.right().deterministic() else []
+def _narrowable(path: list[JavaValue]) -> list[JavaValue]:
+    """The nodes down to a join whose table's side may have less; none if it is another one."""
+    if not path:
+        return path
+    narrows = str(path[-1].joinType().toString()) in _KINDS
+    return path if narrows and path[-1].right().deterministic() else []
 
 
 def _pairs(target: WriteTarget, join: JavaValue) -> list[tuple[JavaValue, JavaValue]]:
@@ -88,7 +82,7 @@ def _pairs(target: WriteTarget, join: JavaValue) -> list[tuple[JavaValue, JavaVa
     condition = option(join.condition())
     names = {name.lower() for name in (*target.record_keys, *target.partition_columns)}
     pairs = []
-    for part in _conjuncts(condition):
+    for part in conjuncts(condition):
         if class_name(part) != "EqualTo":
             continue
         for own, other in ((part.left(), part.right()), (part.right(), part.left())):
@@ -100,14 +94,6 @@ def _pairs(target: WriteTarget, join: JavaValue) -> list[tuple[JavaValue, JavaVa
             if len(columns) == 1 and columns[0] in names and sides and kind in _TYPES and other.deterministic():
                 pairs.append((own, other))
     return pairs
-
-
-def _conjuncts(condition: JavaValue | None) -> Iterator[JavaValue]:
-    if condition is not None and class_name(condition) == "And":
-        yield from _conjuncts(condition.left())
-        yield from _conjuncts(condition.right())
-    elif condition is not None:
-        yield condition
 
 
 class _Narrowing:
