@@ -60,7 +60,7 @@ actions are the same but for what follows. One that fails leaves the table as it
 - `run_ttl` counts writes to log files as well.
 - `sync_validate` goes through our own client of HiveServer2 (extra `hive`) and refuses an unknown mode; for Hudi such a
   one counts no rows, and it fails behind writes to log files.
-- Refused by name, with the reason: `run_bootstrap`, `hdfs_parquet_import`, `repair_deduplicate`.
+- Refused by name, with the reason: `hdfs_parquet_import`, `repair_deduplicate`.
 """
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.
     from hudi_hive.spark.thrift import ThriftServer
     from hudi_hive.spark.write import (
         archive,
+        bootstrap,
         clean,
         cluster,
         compact,
@@ -47,6 +48,7 @@ __all__ = [
     "PlannedScan",
     "ThriftServer",
     "archive",
+    "bootstrap",
     "clean",
     "cluster",
     "compact",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.spark.write.bootstrapping import bootstrap
 from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
 from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
 from hudi_hive.spark.write.file_steps import WriteFileGroups
@@ -44,6 +45,7 @@ __all__ = [
     "all_tasks_ended",
     "archive",
     "as_schema",
+    "bootstrap",
     "clean",
     "cluster",
     "commit_changes",

@@ -9,7 +9,9 @@ Source: docs/format.md#bootstrapped-tables.
 from __future__ import annotations
 
 from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
+from hudi_hive.table.bootstrap.index_writer import write_index
 from hudi_hive.table.bootstrap.names import (
+    FULL_BOOTSTRAP_INSTANT,
     METADATA_BOOTSTRAP_INSTANT,
     is_skeleton,
     of_skeletons,
@@ -17,6 +19,7 @@ from hudi_hive.table.bootstrap.names import (
 from hudi_hive.table.bootstrap.opening import open_table_file, source_file
 
 __all__ = [
+    "FULL_BOOTSTRAP_INSTANT",
     "METADATA_BOOTSTRAP_INSTANT",
     "BootstrapIndex",
     "SourceFile",
@@ -24,4 +27,5 @@ __all__ = [
     "of_skeletons",
     "open_table_file",
     "source_file",
+    "write_index",
 ]

@@ -42,6 +42,7 @@ class SourceFile:
         path: relative to the source's base path.
         uri: as the index has it.
         size: bytes when the table was bootstrapped; None if the index does not tell.
+        modified_ms: when it was changed last, milliseconds since the epoch.
     """
 
     partition: str
@@ -50,6 +51,7 @@ class SourceFile:
     path: str
     uri: str
     size: int | None
+    modified_ms: int = 0
 
 
 class BootstrapIndex:
@@ -127,6 +129,7 @@ class BootstrapIndex:
             path=self._relative(uri),
             uri=uri,
             size=int(size) if size else None,
+            modified_ms=int(status.get("modificationTime") or 0),
         )
 
     def _relative(self, uri: str) -> str:

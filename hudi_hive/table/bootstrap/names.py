@@ -1,6 +1,6 @@
 """Names of a bootstrap's instants and of the base files that they wrote.
 
-Source: Hudi's ``HoodieTimeline.METADATA_BOOTSTRAP_INSTANT_TS``.
+Source: Hudi's ``HoodieTimeline.METADATA_BOOTSTRAP_INSTANT_TS`` and ``FULL_BOOTSTRAP_INSTANT_TS``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import pyarrow.compute as pc
 
 METADATA_BOOTSTRAP_INSTANT: Final = "00000000000001"
 """Requested time of a bootstrap's commit that has written skeletons, alone or beside whole files."""
+
+FULL_BOOTSTRAP_INSTANT: Final = "00000000000002"
+"""Requested time of a bootstrap's commit that has written whole files."""
 
 
 def is_skeleton(path: str) -> bool:

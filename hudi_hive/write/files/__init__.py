@@ -14,7 +14,7 @@ from hudi_hive.write.files.context import (
     file_ids_of_task,
     new_file_id,
 )
-from hudi_hive.write.files.handles import TargetSlice
+from hudi_hive.write.files.handles import TargetSlice, write_new_group
 from hudi_hive.write.files.markers import (
     MARKERS,
     made_markers,
@@ -92,6 +92,7 @@ __all__ = [
     "try_remove_leftovers",
     "try_remove_markers",
     "with_file_schemas",
+    "write_new_group",
     "write_stats",
     "written_paths",
 ]

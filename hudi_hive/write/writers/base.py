@@ -22,6 +22,7 @@ from hudi_hive.metrics import ObservedOperation, observed
 from hudi_hive.options import write as options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties import refuse_to_write
+from hudi_hive.timeline import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import SERVICES, AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
@@ -67,12 +68,14 @@ class TableCommitter:
 
     Attributes:
         annotate: makes more of it of the table as it is when a commit completes; see ``WriteTransaction``.
+        clock: draws the instants of its writes; a new one for each without it.
 
     Raises:
         UnsupportedTableError: the table is of a kind that is not written.
     """
 
     annotate: Callable[[MetaClient], Mapping[str, str]] | None = None
+    clock: InstantClock | None = None
 
     def __init__(
         self,
@@ -123,6 +126,7 @@ class TableCommitter:
             operation=config.operation.commit_name,
             executor=self.executor,
             lock=self._lock,
+            clock=self.clock,
             precondition=precondition,
         )
         transaction.recent = recent

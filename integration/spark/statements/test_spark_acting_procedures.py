@@ -134,8 +134,8 @@ def test_metadata_table_and_repairs(table, tmp_path):
         call(session, "upgrade_table('acted', 'SIX')")
     assert call(session, "upgrade_table('acted', 'NINE')") == [(True,)]
     assert call(session, "downgrade_table('acted', 'EIGHT')") == [(True,)]
-    with pytest.raises(SparkError, match="is not carried out: bootstrapped tables are not made"):
-        call(session, "run_bootstrap('acted', 'COPY_ON_WRITE', 'a', 'b', 'id')")
+    with pytest.raises(SparkError, match="is not carried out: it starts a job of Hudi's"):
+        call(session, "hdfs_parquet_import('acted', 'COPY_ON_WRITE', 'a', 'b', 'id', 'p', 's')")
 
 
 @pytest.mark.long

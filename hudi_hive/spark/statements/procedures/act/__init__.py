@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_hive.spark.statements.procedures.act.bootstraps import BOOTSTRAP_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.copies import COPY_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.export import EXPORT_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.metadata import METADATA_PROCEDURES
@@ -17,6 +18,7 @@ from hudi_hive.spark.statements.procedures.act.versions import VERSION_PROCEDURE
 from hudi_hive.spark.statements.procedures.base import Procedure
 
 ACTING_PROCEDURES: Final[tuple[Procedure, ...]] = (
+    *BOOTSTRAP_PROCEDURES,
     *COPY_PROCEDURES,
     *EXPORT_PROCEDURES,
     *METADATA_PROCEDURES,

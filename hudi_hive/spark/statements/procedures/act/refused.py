@@ -48,32 +48,4 @@ REFUSED_PROCEDURES: Final = (
         ),
         "Refused.",
     ),
-    Procedure(
-        "run_bootstrap",
-        "status int",
-        _refused("bootstrapped tables are not made", "CREATE TABLE … USING hudi AS SELECT writes the rows anew"),
-        (
-            *_texts("table", "table_type", "bootstrap_path", "base_path", "rowKey_field"),
-            Parameter("base_file_format", default="PARQUET"),
-            Parameter("partition_path_field", default=""),
-            Parameter(
-                "bootstrap_index_class", default="org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
-            ),
-            Parameter(
-                "selector_class", default="org.apache.hudi.client.bootstrap.selector.MetadataOnlyBootstrapModeSelector"
-            ),
-            Parameter("key_generator_class", default="org.apache.hudi.keygen.SimpleKeyGenerator"),
-            Parameter(
-                "full_bootstrap_input_provider", default="org.apache.hudi.bootstrap.SparkParquetBootstrapDataProvider"
-            ),
-            Parameter("schema_provider_class", default=""),
-            Parameter("payload_class", default="org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"),
-            Parameter("parallelism", "int", default=1500),
-            Parameter("enable_hive_sync", "boolean", default=False),
-            Parameter("props_file_path", default=""),
-            Parameter("bootstrap_overwrite", "boolean", default=False),
-            Parameter("options"),
-        ),
-        "Refused.",
-    ),
 )

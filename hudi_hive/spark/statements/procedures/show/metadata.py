@@ -30,6 +30,7 @@ from hudi_hive.spark.statements.procedures.base import (
     java_order,
     limited,
 )
+from hudi_hive.table.bootstrap import BootstrapIndex
 from hudi_hive.table.view import FileKind, parse_file_names
 
 _LIMIT: Final = Parameter("limit", "int", default=10)
@@ -174,13 +175,37 @@ def _show_table_properties(call: ProcedureCall) -> Rows:
     return limited(call, ([name, properties[name]] for name in java_order(list(properties), copied=True)))
 
 
-def _refuse_bootstrap(call: ProcedureCall) -> Rows:
-    _ = call.client
-    raise SparkError(
-        f"CALL {call.procedure.name}: the table has no bootstrap index that is read here",
-        path=call.location,
-        remedy="this procedure is for tables that Hudi bootstrapped; ask Hudi about such a table",
-    )
+def _bootstrap_index(call: ProcedureCall) -> BootstrapIndex:
+    client = call.client
+    if client.config.bootstrap_base_path is None or not BootstrapIndex.is_present(client.storage):
+        raise SparkError(
+            f"CALL {call.procedure.name}: the table has no bootstrap index",
+            path=call.location,
+            remedy="this procedure is for tables that were bootstrapped by METADATA_ONLY",
+        )
+    return BootstrapIndex(client.storage)
+
+
+def _show_bootstrap_partitions(call: ProcedureCall) -> Rows:
+    return [[partition] for partition in _bootstrap_index(call).partitions()]
+
+
+def _show_bootstrap_mapping(call: ProcedureCall) -> Rows:
+    """The source files of skeletons, sorted by a column."""
+    partition, ids = call.text("partition_path") or "", call.text("file_ids") or ""
+    if ids and not partition:
+        raise SparkError(f"CALL {call.procedure.name}: file_ids go with a partition_path", remedy="give partition_path")
+    index, chosen = _bootstrap_index(call), {one.strip() for one in ids.split(",") if one.strip()}
+    rows = [
+        [one.partition, one.file_id, index.base_path, one.source_partition, one.uri]
+        for one in index.sources()
+        if (not partition or one.partition == partition) and (not chosen or one.file_id in chosen)
+    ]
+    names = ["partition", "file_id", "source_base_path", "source_partition", "source_file"]
+    if call.text("sort_by") not in names:
+        raise SparkError(f"CALL {call.procedure.name}: no column {call.text('sort_by')}", remedy=", ".join(names))
+    rows.sort(key=lambda row: row[names.index(str(call.text("sort_by")))], reverse=call.flag("desc"))
+    return limited(call, rows)
 
 
 _INTEGERS: Final = (
@@ -248,14 +273,14 @@ METADATA_PROCEDURES: Final = (
     Procedure(
         "show_bootstrap_partitions",
         "indexed_partitions string",
-        _refuse_bootstrap,
+        _show_bootstrap_partitions,
         (TABLE, PATH, FILTER),
-        "Refused: bootstrapped tables are not read.",
+        "The partitions whose files the bootstrap index names.",
     ),
     Procedure(
         "show_bootstrap_mapping",
         "`partition` string, file_id string, source_base_path string, source_partition string, source_file string",
-        _refuse_bootstrap,
+        _show_bootstrap_mapping,
         (
             TABLE,
             Parameter("partition_path", default=""),
@@ -266,6 +291,6 @@ METADATA_PROCEDURES: Final = (
             PATH,
             FILTER,
         ),
-        "Refused: bootstrapped tables are not read.",
+        "The source file of each skeleton of a bootstrapped table.",
     ),
 )
