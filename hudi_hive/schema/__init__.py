@@ -26,7 +26,7 @@ from hudi_hive.schema.internal_avro import from_avro, to_arrow, to_avro
 from hudi_hive.schema.internal_json import history_bytes, to_json
 from hudi_hive.schema.java_strings import float_text, java_text, shortest, text_or
 from hudi_hive.schema.mislabelled import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
-from hudi_hive.schema.promotions import may_become, type_name
+from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name, unreadable_column
 from hudi_hive.schema.schema_diff import Difference, differences
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.schema.writer_changes import merge_writer
@@ -64,11 +64,13 @@ __all__ = [
     "parse_internal_schema",
     "parse_type",
     "record_name",
+    "refuse_unreadable",
     "shortest",
     "text_or",
     "to_arrow",
     "to_avro",
     "to_json",
     "type_name",
+    "unreadable_column",
     "with_meta_fields",
 ]

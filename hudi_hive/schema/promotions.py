@@ -6,10 +6,11 @@ Source: docs/format.md#type-promotions.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.schema.internal import ArrayType, InternalSchema, InternalType, MapType, RecordType
+from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, InternalType, MapType, RecordType
 from hudi_hive.schema.internal_avro import DECIMAL
 
 _DECIMAL: Final = "decimal"
@@ -59,12 +60,21 @@ def refuse_unreadable(schema: InternalSchema) -> None:
     Raises:
         SchemaError: there is one.
     """
+    found = unreadable_column(schema)
+    if found is not None:
+        raise SchemaError(
+            f"column {found.name!r} is of type {found.type}, which Hudi cannot read from a schema with ids",
+            remedy="columns of such tables are added, made nullable and commented, no more; "
+            "write timestamps as microseconds in UTC",
+        )
+
+
+def unreadable_column(schema: InternalSchema) -> InternalField | None:
+    """The first column, by its dotted name, of a type that Hudi cannot read from an id-based schema."""
     for name, item in schema.walk():
         if isinstance(item.type, str) and item.type in _UNREADABLE:
-            raise SchemaError(
-                f"column {name!r} is of type {item.type}, which Hudi cannot read from a schema with ids",
-                remedy="schemas of such tables cannot change; write timestamps as microseconds in UTC",
-            )
+            return replace(item, name=name)
+    return None
 
 
 def type_name(kind: InternalType) -> str:

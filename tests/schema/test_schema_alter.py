@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from hudi_hive import HudiTable
 from hudi_hive.cli import cli
 from hudi_hive.errors import InvalidOptionError, SchemaError, WriteConflictError, WriteError
+from hudi_hive.schema.avro import META_FIELDS
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
@@ -182,8 +184,37 @@ def test_tables_whose_schema_cannot_change(tmp_path):
     table = make(tmp_path / "t")
     when = pa.Table.from_pylist([{**ROWS[0], "when": None}], SCHEMA.append(pa.field("when", pa.timestamp("us"))))
     table.upsert(when, NO_METADATA)
-    with pytest.raises(SchemaError, match="'when' is of type local-timestamp-micros, which Hudi cannot read"):
-        table.update_schema(NO_METADATA).add("extra", "int").commit()
+    for change in (lambda update: update.rename("n", "m"), lambda update: update.drop("when")):
+        with pytest.raises(SchemaError, match="'when' is of type local-timestamp-micros, which Hudi cannot read"):
+            change(table.update_schema(NO_METADATA)).commit()
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_columns_are_added_by_name_where_types_have_no_ids(tmp_path, version, kind):
+    """Times without a zone are of types that Hudi cannot read from a schema with ids."""
+    table = make(tmp_path / "t", version, kind)
+    when = SCHEMA.append(pa.field("when", pa.timestamp("us")))
+    table.upsert(pa.Table.from_pylist([{**ROWS[0], "when": datetime.datetime(2024, 5, 6)}], when))
+    before = table.refresh().client.avro_schema()["fields"]
+    with table.refresh().update_schema() as update:
+        update.add("extra", "timestamp_ntz", doc="more", after="n").add("info.b", "int").comment("when", "local")
+    table = table.refresh()
+    client = table.client
+    assert client.evolved_schema() is None and schema_files(tmp_path / "t") == []
+    after = {entry["name"]: entry for entry in client.avro_schema()["fields"]}
+    assert list(after) == ["id", "n", "extra", "name", "info", "ts", "part", "when"]
+    assert after["extra"]["doc"] == "more" and after["when"]["doc"] == "local"
+    assert [after[entry["name"]] for entry in before if entry["name"] not in ("info", "when")] == [
+        entry for entry in before if entry["name"] not in ("info", "when")
+    ]
+    rows = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+    assert rows["a"]["when"] == datetime.datetime(2024, 5, 6) and rows["a"]["info"] == {"a": 1, "b": None}
+    assert {row["extra"] for row in rows.values()} == {None}
+    row = {**ROWS[1], "ts": 2, "extra": datetime.datetime(2024, 7, 8), "info": {"a": 5, "b": 6}, "when": None}
+    columns = pa.schema([field for field in table.scan().to_arrow().schema if field.name not in META_FIELDS])
+    table.upsert(pa.Table.from_pylist([row], columns))
+    found = table.refresh().scan(row_filter="extra > TIMESTAMP '2024-01-01 00:00:00'").to_arrow().to_pylist()
+    assert [(one["id"], one["info"]) for one in found] == [("b", {"a": 5, "b": 6})]
 
 
 def test_columns_of_orc_tables_go_by_ids(tmp_path):

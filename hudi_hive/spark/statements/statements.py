@@ -35,7 +35,6 @@ _REFUSED = {
     "MergeIntoTable": ("MERGE", WRITE_REMEDY),
     "LoadData": ("LOAD DATA", WRITE_REMEDY),
     "RenamePartitions": ("RENAME PARTITION", "UPDATE cannot move rows: insert them anew, then DROP PARTITION"),
-    "CommentOnTable": ("COMMENT", "ALTER TABLE … SET TBLPROPERTIES (comment = …)"),
     "DescribeTablePartition": ("DESCRIBE … PARTITION", _PARTITION),
     "ShowTablePartition": ("SHOW TABLE EXTENDED … PARTITION", _PARTITION),
     **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE in another format", "drop it first")),

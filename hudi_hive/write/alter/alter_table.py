@@ -23,6 +23,7 @@ from hudi_hive.schema import (
     differences,
     from_avro,
     may_become,
+    refuse_unreadable,
     type_name,
 )
 from hudi_hive.table import MetaClient
@@ -30,6 +31,7 @@ from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
+from hudi_hive.write.alter.by_name import avro_text_by_name, by_name
 from hudi_hive.write.alter.check_data import check_data
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
@@ -101,8 +103,10 @@ def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpda
     try:
         for change in [update] if callable(update) else update:
             made = change(made)
-        made.apply(0)
-        _refuse_unreadable_files(made, read(client))
+        if not by_name(client, made):
+            refuse_unreadable(made.before)  # which the history keeps, too
+            made.apply(0)
+            _refuse_unreadable_files(made, read(client))
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
     return made
@@ -239,11 +243,15 @@ def _alter(
     ) as transaction:
         table = transaction.client
         made = changed(table, update)
-        after = made.apply(int(transaction.instant))
-        versions = (after, *(read(table) or (made.before,)))
         statuses = WRITE_STATUS_SCHEMA.empty_table()
+        if by_name(table, made):
+            after, versions = made.schema, None
+            schema = avro_text_by_name(table, made.before, after)
+        else:
+            after = made.apply(int(transaction.instant))
+            schema, versions = avro_text(table, after), (after, *(read(table) or (made.before,)))
         with transaction.standing():
-            transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
+            transaction.commit(statuses, schema=schema, versions=versions)
         return AlterReport(transaction.completed, made.before, after, dict(transaction.failed))
 
 

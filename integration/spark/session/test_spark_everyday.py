@@ -287,7 +287,6 @@ REFUSED = [
     "CREATE OR REPLACE TABLE {t} USING parquet AS SELECT 1 x",
     "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (visit_id > 0)",
     "ALTER TABLE {t} CLUSTER BY (page)",
-    "COMMENT ON TABLE {t} IS 'x'",
     "CREATE INDEX page_index ON {t} USING column_stats (page)",
     "DROP INDEX page_index ON {t}",
     "OPTIMIZE {t}",

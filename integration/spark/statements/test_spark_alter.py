@@ -173,6 +173,30 @@ def test_a_table_by_path(spark, tmp_path):
         spark.sql(f"ALTER TABLE hudi.`{path}` ADD COLUMN Seen INT")
 
 
+def test_columns_of_a_table_with_times_without_a_zone_are_added_by_name(spark, tmp_path):
+    """Hudi cannot read their type from a schema with ids: what needs ids is refused."""
+    path = tmp_path / "local"
+    table = HudiTable.create(path, name="local", record_keys=["id"])
+    table.insert(pa.table({"id": ["a"], "at": pa.array([datetime.datetime(2024, 1, 2)])}))
+    spark.sql(f"ALTER TABLE hudi.`{path}` ADD COLUMNS (n INT, later TIMESTAMP_NTZ COMMENT 'then')")
+    columns = [field for field in HudiTable.open(path).scan().to_arrow().schema if field.name not in META_FIELDS]
+    row = {"id": "b", "n": 5, "at": None, "later": None}
+    table.refresh().insert(pa.Table.from_pylist([row], pa.schema(columns)))
+    found = spark.sql(f"SELECT id, n, at IS NULL, later IS NULL FROM hudi.`{path}` ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [("a", None, False, True), ("b", 5, True, True)]
+    rows = HudiTable.open(path).scan().to_arrow().sort_by("id")
+    assert rows.column("at").to_pylist() == [datetime.datetime(2024, 1, 2), None]
+    assert rows.schema.field("later").type == rows.schema.field("at").type
+    for statement in (
+        "RENAME COLUMN n TO m",
+        "DROP COLUMN n",
+        "ALTER COLUMN n TYPE BIGINT",
+        "REPLACE COLUMNS (id STRING)",
+    ):
+        with pytest.raises(SchemaError, match="Hudi cannot read"):
+            spark.sql(f"ALTER TABLE hudi.`{path}` {statement}")
+
+
 REFUSED = [
     ("REPLACE COLUMNS (page STRING)", "not among the columns"),
     ("REPLACE COLUMNS ({keys}, page BOOLEAN)", "cannot become"),

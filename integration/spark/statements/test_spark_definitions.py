@@ -98,12 +98,25 @@ def test_partitions_without_rows_in_a_table_without_metadata_table(session, tmp_
     assert shown(session, "bare") == ["x", "y z"]
 
 
+def described(session, table):
+    return {row.col_name: row.data_type for row in session.sql(f"DESCRIBE EXTENDED {table}").collect()}
+
+
 def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
     path = str(tmp_path / "goods")
     session.sql(f"CREATE TABLE goods (id INT, v STRING) USING hudi LOCATION '{path}' TBLPROPERTIES (primaryKey = 'id')")
     session.sql("INSERT INTO goods VALUES (1, 'a'), (2, 'b')")
     session.sql("ALTER TABLE goods SET TBLPROPERTIES (k1 = 'v1', k2 = 'v2')")
     session.sql("ALTER TABLE goods UNSET TBLPROPERTIES (k1)")
+    session.sql("COMMENT ON TABLE goods IS 'what is sold'")
+    session.sql("INSERT INTO goods VALUES (99, 'later')")
+    assert described(session, "goods")["Comment"] == "what is sold"
+    session.sql("COMMENT ON TABLE goods IS NULL")
+    assert not described(session, "goods").get("Comment")
+    session.sql("DELETE FROM goods WHERE id = 99")
+    session.sql("COMMENT ON COLUMN goods.v IS 'what it is'")
+    documented = {row["column"]: row["doc"] for row in HudiTable.open(path).schema_history().to_pylist()[::-1]}
+    assert documented["v"] == "what it is"
     properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES goods").collect()}
     assert "k1" not in properties and properties["k2"] == "v2"
     refused = [

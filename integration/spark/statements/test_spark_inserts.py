@@ -128,8 +128,23 @@ def test_inserts_with_schema_evolution_and_of_conditions(session, metastore):
     )
     assert rows(session, "SELECT id, n, p, day FROM e") == [(1, "r", "q", date(2024, 1, 31)), (3, "new", "q", None)]
     assert len(operations(metastore.table("inserts", "e").sd.location)) == commits + 1
-    with pytest.raises(Exception, match="REPLACE WHERE"):
-        session.sql("INSERT INTO e REPLACE USING (p) SELECT * FROM e")
+    session.sql("INSERT INTO e REPLACE USING (P) SELECT id + 6 AS id, s, ts, n, day, p FROM e WHERE id = 1")
+    new = "INSERT INTO e BY NAME REPLACE USING"
+    session.sql(f"{new} (p, n) SELECT * FROM VALUES (8, 1, 'v', 'q'), (9, 1, NULL, 'q') AS s(id, ts, n, p)")
+    session.sql(f"{new} (n) SELECT * FROM VALUES (8, 2, 'v', 'z'), (10, 1, NULL, 'q') AS s(id, ts, n, p)")
+    assert rows(session, "SELECT id, ts, n, p FROM e") == [
+        (7, 2, "r", "q"),
+        (8, 2, "v", "z"),
+        (9, 1, None, "q"),
+        (10, 1, None, "q"),
+    ]
+    for statement, reason in (
+        ("REPLACE ON e.p = s.p SELECT * FROM e s", "REPLACE WHERE"),
+        ("REPLACE USING (nowhere) SELECT * FROM e", "the table has no column"),
+        ("BY NAME REPLACE USING (n) SELECT 1 AS id, 1 AS ts, 'q' AS p", "the rows have no column"),
+    ):
+        with pytest.raises(Exception, match=reason):
+            session.sql(f"INSERT INTO e {statement}")
 
 
 def test_legacy_casts_and_locks_of_the_table(session):

@@ -30,6 +30,7 @@ from hudi_hive.spark.statements.definitions.partition_changes import (
 )
 from hudi_hive.spark.statements.definitions.shown_partitions import show_partitions
 from hudi_hive.spark.statements.definitions.tables import (
+    comment_plan,
     drop_plan,
     rename_plan,
     set_properties_plan,
@@ -43,6 +44,7 @@ DEFINITIONS: Final[dict[str, Callable[[WriteTarget, JavaValue], JavaValue]]] = {
     "AnalyzeTable": analyze_plan,
     "CreateIndex": create_index_plan,
     "DropIndex": drop_index_plan,
+    "CommentOnTable": comment_plan,
     "AddPartitions": add_partitions_plan,
     "DropPartitions": drop_partitions_plan,
     "DropTable": drop_plan,

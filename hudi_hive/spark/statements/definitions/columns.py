@@ -276,7 +276,7 @@ def _replaced(node: JavaValue) -> Iterator[Change]:
         _refuse_default(column.default(), name)
         comment = option(column.comment())
         kind, doc = _type(column.dataType(), name), None if comment is None else str(comment)
-        listed.append(InternalField(-1, name, True, kind, doc))
+        listed.append(InternalField(-1, name, True, parse_type(kind) if isinstance(kind, str) else kind, doc))
     yield Change(_REPLACE, "", (tuple(listed),))
 
 
@@ -374,9 +374,10 @@ def _refuse_default(value: JavaValue, name: str) -> None:
 
 
 def _type(kind: JavaValue, name: str) -> InternalType:
-    """A type of Spark's as a type of a schema with ids, with the comments inside it."""
+    """A type of Spark's for a change: a text, or a type of a schema with ids, which has the comments inside it."""
     found = StructType.fromJson({"type": "struct", "fields": [_field_json(name, str(kind.json()))]}).fields[0].dataType
-    return _converted(found, name)
+    nested = isinstance(found, StructType | ArrayType | MapType)
+    return _converted(found, name) if nested else str(found.simpleString())
 
 
 def _field_json(name: str, kind: str) -> dict[str, Any]:

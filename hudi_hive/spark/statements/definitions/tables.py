@@ -26,6 +26,7 @@ from hudi_hive.write.options import WriteConfig
 _SHOWN_AS: Final = {"_rt": "false", "_ro": "true"}
 """Suffix of a further entry of a merge-on-read table -> its storage property that says which rows it shows."""
 
+_COMMENT: Final = "comment"
 _PATH: Final = "path"
 _OPTIONS: Final = OptionSet("write", Face.WRITE)
 
@@ -166,7 +167,7 @@ def unset_properties_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     """
     entry = _entry(target, "ALTER TABLE … UNSET TBLPROPERTIES")
     keys = [str(key) for key in scala_items(node.propertyKeys())]
-    missing = [key for key in keys if key not in entry.entry.properties and key != "comment"]
+    missing = [key for key in keys if key not in entry.entry.properties and key != _COMMENT]
     if missing and not node.ifExists():
         raise SparkError(
             f"{target.name} has no property {missing[0]}",
@@ -174,6 +175,26 @@ def unset_properties_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
             remedy="use UNSET TBLPROPERTIES IF EXISTS",
         )
     return _changed_properties(target, entry, dict.fromkeys(keys), node)
+
+
+def comment_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
+    """``COMMENT ON TABLE``: the comment is a property of the entry; an empty one, or ``NULL``, takes it away.
+
+    Raises:
+        SparkError: a table by path.
+    """
+    entry = _entry(target, "COMMENT ON TABLE")
+    text = str(node.comment())
+    jvm, session = target.hook.environment.jvm, target.hook.session
+
+    def run() -> None:
+        if entry.metastore_uris:
+            entry.change_parameters({_COMMENT: text or None})
+            return
+        commands = jvm.package("execution.command")
+        commands.AlterTableSetPropertiesCommand(entry.identifier(), jvm.map({_COMMENT: text}), False).run(session)
+
+    return command(jvm, f"COMMENT ON TABLE {target.name}", run)
 
 
 def _changed_properties(
@@ -196,4 +217,4 @@ def _entry(target: WriteTarget, what: str) -> SessionEntry:
     return SessionEntry(target.hook, target.entry)
 
 
-__all__ = ["drop_plan", "rename_plan", "set_properties_plan", "unset_properties_plan"]
+__all__ = ["comment_plan", "drop_plan", "rename_plan", "set_properties_plan", "unset_properties_plan"]

@@ -47,7 +47,7 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     """
     criteria = argument(node, "replaceCriteriaOpt")
     if criteria is not None and option(criteria) is not None:
-        return overwrite_where_plan(target, node, _condition(target, option(criteria)))
+        return _replacing(target, node, option(criteria))
     jvm = target.hook.environment.jvm
     overwrites = bool(node.overwrite())
     spec = {str(item._1()): option(item._2()) for item in scala_items(node.partitionSpec())}
@@ -70,19 +70,35 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     return with_arguments(jvm, node, {**changes, "table": relation, "overwrite": False, "ifPartitionNotExists": False})
 
 
-def _condition(target: WriteTarget, criteria: JavaValue) -> JavaValue:
-    """The condition of ``REPLACE WHERE``.
+def _replacing(target: WriteTarget, node: JavaValue, criteria: JavaValue) -> JavaValue:
+    """``REPLACE WHERE`` of a condition, and ``REPLACE USING`` of columns that new rows and old ones have alike.
 
     Raises:
-        SparkError: ``REPLACE USING`` or ``REPLACE ON``.
+        SparkError: ``REPLACE ON``; or columns that the table or the new rows do not have.
     """
-    if class_name(criteria) != "InsertReplaceWhere":
+    if class_name(criteria) == "InsertReplaceWhere":
+        return overwrite_where_plan(target, node, criteria.cond())
+    if class_name(criteria) != "InsertReplaceUsing":
         raise SparkError(
-            f"INSERT INTO {target.name} replaces rows that other rows name",
+            f"INSERT INTO {target.name} replaces rows that a condition over other rows names",
             path=target.location,
-            remedy="use REPLACE WHERE with a condition of the table, or MERGE INTO",
+            remedy="use REPLACE USING with columns, REPLACE WHERE with a condition of the table, or MERGE INTO",
         )
-    return criteria.cond()
+    columns = {name.lower(): name for name in target.columns.names}
+    named: list[str] = []  # of a query by position; Spark's grammar has no list of columns before USING
+    if bool(node.byName()):
+        query = target.hook.environment.jvm.classic.Dataset.ofRows(target.hook.session, node.query())
+        named = [str(name).lower() for name in query.columns()]
+    using = [str(name) for name in scala_items(criteria.cols())]
+    for name in using:
+        if name.lower() not in columns or (named and name.lower() not in named):
+            raise SparkError(
+                f"INSERT INTO {target.name} REPLACE USING ({', '.join(using)}): "
+                f"{'the rows have' if name.lower() in columns else 'the table has'} no column {name!r}",
+                path=target.location,
+                remedy="name columns that the table and the new rows have",
+            )
+    return overwrite_where_plan(target, node, None, [columns[name.lower()] for name in using])
 
 
 # -- operation -------------------------------------------------------------------------------------------------------

@@ -123,13 +123,16 @@ def left_table(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
     return WriteTarget(hook, table.label, table.base, None) if same else None
 
 
-def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaValue) -> JavaValue:
-    """Rows in the place of those that a condition takes, in one commit.
+def overwrite_where_plan(
+    target: WriteTarget, node: JavaValue, condition: JavaValue | None, using: Sequence[str] = ()
+) -> JavaValue:
+    """Rows in the place of those that a condition takes, or that are as new ones in some columns, in one commit.
 
     Args:
         target: the table.
         node: a parsed ``InsertIntoStatement`` with the new rows, ``REPLACE WHERE`` or without it.
-        condition: over the table's columns.
+        condition: over the table's columns; None with ``using``.
+        using: names of the columns whose values a new row must have for a row to be replaced, null being no value.
 
     Raises:
         SparkError: the table has no record keys, by which its rows could be deleted beside other changes.
@@ -147,8 +150,11 @@ def overwrite_where_plan(target: WriteTarget, node: JavaValue, condition: JavaVa
     def write(rows: DataFrame) -> None:
         session = python_session(target.hook.session)
         table = Nodes(jvm).readable(_relation(target))
-        filtered = jvm.package("catalyst.plans.logical").Filter(condition, table)
-        taken = DataFrame(jvm.classic.Dataset.ofRows(target.hook.session, filtered), session)
+        if condition is not None:
+            table = jvm.package("catalyst.plans.logical").Filter(condition, table)
+        taken = DataFrame(jvm.classic.Dataset.ofRows(target.hook.session, table), session)
+        if using:
+            taken = _alike(taken, rows, using)
         own = [name for name in target.columns.names if field_of(target.shown_columns, name) is not None]
         changes = _changes(rows, taken.select(*map(quoted, own)), keys)
         target.write(changes, Operation.UPSERT, reads=True, changes=RowChanges(_OPERATION))
@@ -164,6 +170,14 @@ def _relation(target: WriteTarget) -> JavaValue:
     parser = target.hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
     parts = ["hudi", target.location] if target.entry is None else target.entry.declared.name.split(".")
     return parser.parsePlan(f"SELECT * FROM {quoted(*parts)}").child()
+
+
+def _alike(taken: DataFrame, rows: DataFrame, using: Sequence[str]) -> DataFrame:
+    """The rows of a table that have the values of a new row in some columns."""
+    names = [sql.col(quoted(name)).alias(f"{_KEY}{at}") for at, name in enumerate(using)]
+    new = rows.select(*names).distinct()
+    same = [taken[quoted(name)] == new[f"{_KEY}{at}"] for at, name in enumerate(using)]
+    return taken.join(new, functools.reduce(lambda one, other: one & other, same), "left_semi")
 
 
 def _changes(rows: DataFrame, taken: DataFrame, keys: list[str]) -> DataFrame:
