@@ -267,7 +267,8 @@ class SchemaUpdate:
                     f"column {column!r} is not among the columns, and cannot be dropped: it is the table's {role}",
                     remedy=f"name it too: {column} {type_name(item.type)}",
                 )
-            if type_name(new[item.id].type) != type_name(item.type):
+            widened = (item.type, new[item.id].type) in _SAME_TEXT and role in _MAY_WIDEN
+            if not widened and type_name(new[item.id].type) != type_name(item.type):
                 raise SchemaError(
                     f"column {column!r} cannot be changed in type: it is the table's {role}",
                     remedy=f"name it with its type: {column} {type_name(item.type)}",
