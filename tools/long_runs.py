@@ -46,6 +46,7 @@ RUNS = (
     "integration.long.mutation_hudi",
     "integration.long.bank_runs",
     "integration.long.databases --suites",
+    "integration.long.session_cycles",
     "integration.long.spark_releases",
     "integration.long.spark_statements",
     "integration.long.spark_writes",

@@ -30,6 +30,8 @@ OPTIONS: Final = {
 }
 ON_READ: Final = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
 COLUMNS: Final = "id int, name string, city string, ts int"
+MANY: Final = 4000
+CITIES: Final = 8
 SETTINGS: Final = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
@@ -84,6 +86,10 @@ class Session:
             "streamed": lambda: self._rows(f"{self._folder}/streamed"),
             "executor killed": self._killed_write,
             "after the kill": lambda: self._rows(f"{self._folder}/killed"),
+            "killed under files": self._killed_files,
+            "after files": lambda: self._count(f"{self._folder}/files"),
+            "killed under a read": lambda: self._killed_read(self._written),
+            "killed under a merge of logs": lambda: self._killed_read(self._logs()),
         }
 
     def _frame(self, count: int = 10, ts: int = 1) -> DataFrame:
@@ -123,36 +129,131 @@ class Session:
     def _killed_write(self) -> list[Any]:
         """A write whose first attempt at a task ends with its executor."""
         flag = str(self._folder / "executor.pid")
-        killed: list[int] = []
+        with Killer(flag) as killer:
+            rows = self._frame(40).mapInArrow(waiting_at_first(flag, 0), COLUMNS)
+            report = hudi_spark.write(rows, f"{self._folder}/killed", OPTIONS)
+        return [len(killer.killed), report.inserted, self._files("killed") - report.files]
+
+    def _killed_read(self, path: str) -> list[Any]:
+        """What a query of a table gives whose first task ends with its executor; and the kills."""
+        expected = self._rows(path)
+        flag = f"{self._folder}/read{len(list(self._folder.glob('read*')))}.pid"
+        with Killer(flag) as killer:
+            frame = self._spark.read.format("hudi").load(path).select("id", "name", "city", "ts")
+            frame = frame.mapInArrow(waiting_at_first(flag, 1), COLUMNS)
+            rows = sorted([row.id, row.name, row.ts] for row in frame.collect())
+        return [len(killer.killed), len(rows) > 0, rows == expected]
+
+    def _logs(self) -> str:
+        """A table whose slices have log files."""
+        self._sql(f"UPDATE hudi.`{self._logged}` SET name = 'z', ts = 9 WHERE id < 8")
+        assert list(Path(self._logged).rglob("*.log.*"))
+        return self._logged
+
+    def _killed_files(self) -> list[Any]:
+        """A write all whose executors end when the first of its data files is there."""
+        table = self._folder / "files"
+        killed: list[bool] = []
 
         def kill() -> None:
-            text = wait_until(lambda: os.path.exists(flag) and Path(flag).read_text(), "a task that waits to be killed")
-            os.kill(int(text), signal.SIGKILL)
-            killed.append(int(text))
+            wait_until(lambda: next(table.rglob("c*/*.parquet"), None), "a data file")
+            executors = self._executors()
+            for executor in executors:
+                os.kill(executor, signal.SIGSTOP)
+            written = bool(list((table / ".hoodie").rglob("*.commit")))
+            for executor in executors:
+                os.kill(executor, signal.SIGKILL)
+            killed.append(bool(executors) and not written)
 
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        rows = self._frame(40).mapInArrow(waiting_at_first(flag), COLUMNS)
-        report = hudi_spark.write(rows, f"{self._folder}/killed", OPTIONS)
-        killer.join()
-        return [len(killed), report.inserted, len(list((self._folder / "killed").rglob("*.parquet"))) - report.files]
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
+        spark = self._spark
+        frame = spark.range(0, MANY, 1, 2).selectExpr(
+            "cast(id AS int) id", "concat('v', id) name", f"concat('c', id % {CITIES}) city", "1 ts"
+        )
+        report = hudi_spark.write(frame, str(table), OPTIONS)
+        thread.join()
+        return [killed, report.inserted, self._files("files") - report.files]
+
+    def _executors(self) -> list[int]:
+        """Processes of this application's executors, which run where the folder of the cluster is."""
+        name = self._spark.sparkContext.applicationId.encode()
+        commands = ((int(path.parent.name), read_command(path)) for path in Path("/proc").glob("[0-9]*/cmdline"))
+        return [number for number, command in commands if name in command and b"CoarseGrainedExecutor" in command]
+
+    def _files(self, table: str) -> int:
+        return len(list((self._folder / table).rglob("c*/*.parquet")))
+
+    def _count(self, path: str) -> list[int]:
+        (row,) = self._spark.read.format("hudi").load(path).selectExpr("count(*)", "count(DISTINCT id)").collect()
+        return list(row)
 
 
-def waiting_at_first(flag: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A step that tells its executor's process in a file and waits for its end, in the first attempt of a task."""
+class Killer:
+    """Kills, in the block, the process that a file names as soon as it is there.
+
+    Args:
+        flag: path of the file.
+
+    Attributes:
+        killed: the process.
+    """
+
+    def __init__(self, flag: str) -> None:
+        self._flag = flag
+        self._thread = threading.Thread(target=self._kill, daemon=True)
+        self.killed: list[int] = []
+
+    def __enter__(self) -> Killer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is None:
+            self._thread.join()
+
+    def _kill(self) -> None:
+        path = Path(self._flag)
+        text = wait_until(lambda: path.exists() and path.read_text(), "a task that waits to be killed")
+        os.kill(int(text), signal.SIGKILL)
+        self.killed.append(int(text))
+
+
+def read_command(path: Path) -> bytes:
+    """The command line of a process; nothing if it has ended."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def waiting_at_first(flag: str, batch: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A step that tells its executor's process in a file and waits for its end, in the first attempt of a task.
+
+    Args:
+        flag: path of the file.
+        batch: how many batches go through before.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        if context.partitionId() == 0 and context.attemptNumber() == 0 and not os.path.exists(flag):
-            daemon = os.getppid()
-            with open(f"/proc/{daemon}/stat", encoding="utf-8") as file:
-                executor = file.read().rpartition(")")[2].split()[1]
-            with open(f"{flag}.new", "w", encoding="utf-8") as file:
-                file.write(executor)
-            os.rename(f"{flag}.new", flag)
-            while os.path.exists(f"/proc/{executor}"):
-                threading.Event().wait(0.1)
-        yield from batches
+        first = context.partitionId() == 0 and context.attemptNumber() == 0
+        for number, each in enumerate(batches, 1):
+            if number > batch and first and not os.path.exists(flag):
+                wait_for_death()
+            yield each
+        if first and not os.path.exists(flag):
+            wait_for_death()
+
+    def wait_for_death() -> None:
+        daemon = os.getppid()
+        with open(f"/proc/{daemon}/stat", encoding="utf-8") as file:
+            executor = file.read().rpartition(")")[2].split()[1]
+        with open(f"{flag}.new", "w", encoding="utf-8") as file:
+            file.write(executor)
+        os.rename(f"{flag}.new", flag)
+        while os.path.exists(f"/proc/{executor}"):
+            threading.Event().wait(0.1)
 
     return run
 
