@@ -18,6 +18,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from hudi_hive.errors import SparkError
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics, Totals
 from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets, receive_step
 from hudi_hive.secret_references import collected_secrets
@@ -77,8 +78,18 @@ def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str,
 
 
 def map_in_arrow(frame: DataFrame, step: Callable[[Any], Any], schema: StructType | str) -> DataFrame:
-    """``DataFrame.mapInArrow`` with a step whose pickle has no secrets."""
-    return frame.mapInArrow(ship(frame.sparkSession.sparkContext, step), schema)
+    """``DataFrame.mapInArrow`` with a step whose pickle has no secrets.
+
+    Raises:
+        SparkError: PySpark lacks a package on the driver, such as pandas, which it wants there without using it.
+    """
+    shipped = ship(frame.sparkSession.sparkContext, step)
+    try:
+        return frame.mapInArrow(shipped, schema)
+    except ImportError as error:
+        raise SparkError(
+            f"PySpark cannot run steps of Python: {error}", remedy="pip install pandas pyarrow where the driver runs"
+        ) from error
 
 
 def _tally(context: SparkContext) -> Accumulator[Totals]:

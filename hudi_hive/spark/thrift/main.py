@@ -28,7 +28,6 @@ _LEAVE_SECONDS = 10.0
 _LOOK_SECONDS = 0.5
 _MAX_CAUSES = 16
 _LONGEST_REASON = 600
-_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
 @dataclass(frozen=True)
@@ -143,6 +142,7 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
 
     from hudi_hive.spark.bridge import REDACTED_NAMES, REDACTION, class_name
     from hudi_hive.spark.session import enable
+    from hudi_hive.spark.versions import SPARK
 
     launch = SparkConf(loadDefaults=False).setAll(list(command.launch.items()))
     gateway = launch_gateway(launch, {"stdout": sys.stderr})  # type: ignore[no-untyped-call]
@@ -155,7 +155,7 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
     if command.enables:
         enable(spark, storage_options=command.storage_options)
     process.say("stage opening the port")
-    server = getattr(context._jvm, _SERVER).startWithSparkSession(spark._jsparkSession, False)
+    server = SPARK.start_thrift_server(context, spark._jsparkSession)
     # Beside it there is the one that carries statements out.
     (port,) = [item.getPortNumber() for item in server.getServices() if class_name(item).startswith("Thrift")]
     return int(port)

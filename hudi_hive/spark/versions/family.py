@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 JavaValue: TypeAlias = Any
@@ -108,6 +109,10 @@ class SparkFamily(ABC):
             name: ``source``, ``mode``, ``extraOptions``, ``partitioningColumns`` or ``bucketColumnNames``.
         """
 
+    @abstractmethod
+    def start_thrift_server(self, context: SparkContext, session: JavaValue) -> JavaValue:
+        """Start Spark's Thrift server on a session of the JVM, which an error does not end; gives the server."""
+
 
 def add_rule(jvm: JavaValue, analyzer: JavaValue, field_name: str, rule: AnalyzerRule) -> None:
     """Add a rule to a list of rules that an analyser keeps in a private field, unless one of its label is there."""
@@ -124,3 +129,8 @@ def remove_rules(jvm: JavaValue, analyzer: JavaValue, field_name: str, labels: S
     kept = [one for one in rules if str(one.toString()) not in labels]
     if len(kept) < len(rules):
         field.set(jvm.seq(kept))
+
+
+def thrift_server(context: SparkContext) -> JavaValue:
+    """The class of Spark's Thrift server."""
+    return getattr(context._jvm, "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2")

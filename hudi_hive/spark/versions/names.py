@@ -412,8 +412,10 @@ FEATURES: Final = (
     ),
     Feature(
         "the Thrift server",
-        ("thrift",),
+        ("thrift", "versions"),
         names=("sql.hive.thriftserver.HiveThriftServer2",),
+        spark4=("sql.hive.thriftserver.HiveThriftServer2#startWithSparkSession",),
+        spark3=("sql.hive.thriftserver.HiveThriftServer2#startWithContext",),
         pyspark=("_jsparkSession", "_jvm"),
     ),
     Feature(

@@ -10,7 +10,14 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule, remove_rules
+from hudi_hive.spark.versions.family import (
+    AnalyzerRule,
+    JavaValue,
+    SparkFamily,
+    add_rule,
+    remove_rules,
+    thrift_server,
+)
 
 _JAVA: Final = {
     "org.apache.spark.sql.classic.": "org.apache.spark.sql.",
@@ -99,6 +106,10 @@ class Spark3(SparkFamily):
     def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
         """By a private field of the writer."""
         return jvm.field(writer, name).get()
+
+    def start_thrift_server(self, context: SparkContext, session: JavaValue) -> JavaValue:
+        """By the method that takes the session's context."""
+        return thrift_server(context).startWithContext(session.sqlContext())
 
 
 def _jvm() -> JavaValue:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from hudi_hive.spark.versions.family import AnalyzerRule, JavaValue, SparkFamily, add_rule, remove_rules
+from hudi_hive.spark.versions.family import (
+    AnalyzerRule,
+    JavaValue,
+    SparkFamily,
+    add_rule,
+    remove_rules,
+    thrift_server,
+)
 
 
 class Spark4(SparkFamily):
@@ -64,3 +72,7 @@ class Spark4(SparkFamily):
     def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
         """By a method of the writer."""
         return getattr(writer, "curmode" if name == "mode" else name)()
+
+    def start_thrift_server(self, context: SparkContext, session: JavaValue) -> JavaValue:
+        """By the method that takes both."""
+        return thrift_server(context).startWithSparkSession(session, False)

@@ -15,6 +15,7 @@ import pytest
 import hudi_hive
 from hudi_hive._version import __version__
 from hudi_hive.spark.packaging import write_package
+from integration.support.cluster_session import MANY
 from integration.support.spark_cluster import SparkCluster, clean_python
 from integration.support.spark_options import START_SECONDS
 
@@ -86,3 +87,13 @@ def test_everything_works_with_the_archive_and_no_package_but_pyspark_and_pyarro
 def test_an_executor_that_is_killed_under_a_write_loses_nothing(answers: dict[str, Any]) -> None:
     assert answers["executor killed"] == [1, 40, 0]
     assert answers["after the kill"] == [[number, "v1", 1] for number in range(40)]
+
+
+def test_executors_that_are_killed_while_they_write_data_files_lose_nothing(answers: dict[str, Any]) -> None:
+    assert answers["killed under files"] == [[True], MANY, 0]
+    assert answers["after files"] == [MANY, MANY]
+
+
+def test_an_executor_that_is_killed_under_a_read_loses_nothing(answers: dict[str, Any]) -> None:
+    assert answers["killed under a read"] == [1, True, True]
+    assert answers["killed under a merge of logs"] == [1, True, True]

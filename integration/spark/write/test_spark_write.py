@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from hudi_hive.errors import (
     KeyGenerationError,
     PathExistsError,
     SchemaError,
+    SparkError,
     WriteConflictError,
 )
 from hudi_hive.metastore import HiveMetastore
@@ -397,3 +399,11 @@ def test_overwriting_with_options_that_contradict_the_table_makes_another(spark,
     # Options that fit replace the rows in one commit, and the history stays.
     hudi_spark.write(trips(spark, 7, 8), path, other, "overwrite")
     assert rows_of(path) == {"k7": 1.0} and len(HudiTable.open(str(path)).timeline.write_instants()) == 2
+
+
+def test_a_driver_without_pandas_is_told_what_to_install(spark, tmp_path, monkeypatch):
+    """PySpark asks for pandas before it runs a step of Python, which uses none."""
+    pa.array([1])  # PyArrow looks for pandas once, and this is no matter of its own
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SparkError, match=r"Pandas .*pip install pandas pyarrow where the driver runs"):
+        hudi_spark.write(trips(spark, 0, 2), tmp_path / "trips", options_of("COPY_ON_WRITE", 9))
