@@ -56,11 +56,12 @@ class IndexType(StrEnum):
     BUCKET = "BUCKET"
     RECORD_INDEX = "RECORD_INDEX"
     GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
+    INMEMORY = "INMEMORY"
 
     @property
     def is_global(self) -> bool:
         """Whether a key is looked for in all partitions, not only in the one that its row names."""
-        return self not in (IndexType.SIMPLE, IndexType.BLOOM, IndexType.BUCKET)
+        return self not in (IndexType.SIMPLE, IndexType.BLOOM, IndexType.BUCKET, IndexType.INMEMORY)
 
 
 class QueryType(StrEnum):

@@ -149,7 +149,7 @@ def test_a_key_without_partition_is_where_its_record_is() -> None:
     assert [tuple(row.values()) for row in found] == [(0, "p", "f1", "f1"), (1, "q", "f2", "f2"), (2, None, None, None)]
 
 
-@pytest.mark.parametrize("kind", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "RECORD_INDEX"])
+@pytest.mark.parametrize("kind", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "RECORD_INDEX", "INMEMORY"])
 def test_look_ups_run_wherever_they_are_sent(kind: str) -> None:
     """Plan, route and tasks survive pickling, after they were used too."""
     name = "v9_mor_part_rli"

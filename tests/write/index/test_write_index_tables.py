@@ -116,7 +116,7 @@ def test_moves_of_records_in_tables_without_meta_columns_are_refused(tmp_path: P
     assert HudiTable.open(table.path).scan(selected_fields=["id", "p", "v"]).to_arrow().equals(before)
 
 
-@pytest.mark.parametrize("kind", ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("kind", ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "INMEMORY"])
 def test_rows_that_a_bucket_index_put_into_log_files_are_found(kind: str, tmp_path: Path) -> None:
     table = make(tmp_path, MOR, 8)
     table.upsert(rows(range(20), None, "one", 1), options_of("BUCKET"))

@@ -63,6 +63,7 @@ _OPTIONS: Final = (
     FAILED_WRITES_POLICY.name,
 )
 _REPLACE: Final = "replace_columns"
+_IDLE: Final = (_REPLACE, "change_type", "comment", "optional")
 _SYNC_OPTIONS: Final = (HOODIE_DATASOURCE_HIVE_SYNC_PREFIX, HOODIE_DATASOURCE_META_SYNC_PREFIX, HOODIE_META_SYNC_PREFIX)
 
 
@@ -97,7 +98,7 @@ class Change:
     @property
     def may_be_idle(self) -> bool:
         """Whether a statement of such changes is carried out too where they leave the columns as they are."""
-        return self.if_exists or self.method == _REPLACE
+        return self.if_exists or self.method in _IDLE
 
 
 def alter_columns(target: WriteTarget, node: JavaValue) -> JavaValue:
@@ -217,9 +218,17 @@ def _refuse_without_evolution(target: WriteTarget, changes: list[Change]) -> Non
 
 
 def _changes(client: MetaClient, changes: list[Change]) -> bool:
+    """Whether changes leave other columns.
+
+    Raises:
+        SchemaError: a change that has no rule.
+    """
     update = schema_update(client)
-    for change in changes:
-        update = change(update)
+    try:
+        for change in changes:
+            update = change(update)
+    except SchemaError as error:
+        raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
     return update.changed
 
 
