@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import venv
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -16,16 +17,25 @@ from tests.support.running.waiting import wait_until
 
 _MEMORY: Final = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _PACKAGES: Final = ("pyspark", "py4j", "pyarrow")
+PANDAS: Final = ("pandas", "numpy", "dateutil", "pytz", "tzdata", "six")
+"""What a driver needs besides: PySpark asks for pandas there."""
 
 
-def clean_python(folder: Path) -> Path:
-    """Make an environment of Python that has PySpark and PyArrow, and nothing else; the path of its interpreter."""
+def clean_python(folder: Path, more: Sequence[str] = ()) -> Path:
+    """Make an environment of Python that has PySpark and PyArrow, and nothing else; the path of its interpreter.
+
+    Args:
+        folder: of the environment.
+        more: modules and packages that it has, too.
+    """
     venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
     (packages,) = folder.glob("lib/python*/site-packages")
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *more):
         spec = find_spec(name)
         assert spec is not None and spec.origin is not None
-        (packages / name).symlink_to(Path(spec.origin).parent)
+        origin = Path(spec.origin)
+        found = origin.parent if origin.name == "__init__.py" else origin
+        (packages / found.name).symlink_to(found)
     return folder / "bin" / "python"
 
 

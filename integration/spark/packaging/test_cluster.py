@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -14,10 +15,14 @@ import pytest
 
 import hudi_hive
 from hudi_hive._version import __version__
+from hudi_hive.metastore import find_java
+from hudi_hive.options import read
+from hudi_hive.spark.jar import EXTENSION, write_jar
 from hudi_hive.spark.packaging import write_package
 from integration.support.cluster_session import MANY
-from integration.support.spark_cluster import SparkCluster, clean_python
+from integration.support.spark_cluster import PANDAS, SparkCluster, clean_python
 from integration.support.spark_options import START_SECONDS
+from integration.support.spark_programs import installed_pyspark
 
 pytestmark = [pytest.mark.jvm, pytest.mark.long]
 
@@ -97,3 +102,56 @@ def test_executors_that_are_killed_while_they_write_data_files_lose_nothing(answ
 def test_an_executor_that_is_killed_under_a_read_loses_nothing(answers: dict[str, Any]) -> None:
     assert answers["killed under a read"] == [1, True, True]
     assert answers["killed under a merge of logs"] == [1, True, True]
+
+
+def application(folder: Path) -> Path:
+    """The jar of ``ClusterMain.java``."""
+    source = Path(__file__).parents[2] / "support" / "ClusterMain.java"
+    command = [str(find_java().executable.with_name("javac")), "-cp", f"{installed_pyspark()}/jars/*"]
+    subprocess.run([*command, "-d", str(folder), str(source)], check=True)
+    jar = folder / "application.jar"
+    with zipfile.ZipFile(jar, "w") as file:
+        for path in folder.glob("*.class"):
+            file.write(path, path.name)
+    return jar
+
+
+@pytest.mark.long
+def test_a_driver_in_a_worker_has_python_from_the_archive(tmp_path: Path) -> None:
+    """``--deploy-mode cluster``, which a standalone cluster has for applications of the JVM alone."""
+    archive, jar, data = tmp_path / "hudi-hive.zip", tmp_path / "hudi-hive.jar", tmp_path / "data"
+    write_package(archive)
+    write_jar(jar)
+    data.mkdir()
+    python, started = clean_python(tmp_path / "python", PANDAS), tmp_path / "python-with-archive"
+    variables = f"PYTHONPATH={shlex.quote(str(archive))} PYSPARK_PYTHON={shlex.quote(str(python))}"
+    started.write_text(f'#!/bin/sh\nexec env {variables} {shlex.quote(str(python))} "$@"\n')
+    started.chmod(0o755)
+    settings = {
+        "spark.sql.extensions": EXTENSION,
+        read.SPARK_PYTHON.name: str(started),
+        "spark.executorEnv.PYTHONPATH": str(archive),
+        "spark.executor.memory": "512m",
+        "spark.cores.max": "2",
+        "spark.driver.extraJavaOptions": "--add-opens=java.base/java.nio=ALL-UNNAMED",  # for Arrow
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": f"{data}/warehouse",
+        "spark.standalone.submit.waitAppCompletion": "true",
+    }
+    command = [str(installed_pyspark() / "bin" / "spark-submit"), "--deploy-mode", "cluster", "--driver-memory", "512m"]
+    command += ["--class", "ClusterMain", "--jars", str(jar)]
+    command += [word for name, text in settings.items() for word in ("--conf", f"{name}={text}")]
+    with SparkCluster(tmp_path / "spark") as cluster:
+        submitted = subprocess.run(
+            [*command, "--master", cluster.url, str(application(tmp_path)), str(data)],
+            env={**os.environ, "SPARK_HOME": str(installed_pyspark()), "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+    logs = [path.read_text()[-3000:] for path in (tmp_path / "spark" / "work").glob("driver-*/std*")]
+    assert (data / "rows").exists(), [submitted.stdout[-2000:], submitted.stderr[-2000:], *logs]
+    *rows, mode = (data / "rows").read_text().splitlines()
+    assert rows == [f"{number} {'b' if number < 3 else 'a'}" for number in range(10)]
+    assert mode == "cluster"
