@@ -112,7 +112,7 @@ class BaseFileIndex(HudiFileIndex):
         self._division = division
         self._firsts = {f"{snapshot.location}/{path}": place for path, place in firsts.items()}
         # Which files are listed depends on the columns where older ones have other names or types.
-        evolves = snapshot.evolves or snapshot.doubts_times
+        evolves = snapshot.evolves or snapshot.doubts_times or snapshot.has_skeletons
         self._token = f"{snapshot.token}|{division.read.simpleString()}" if evolves else snapshot.token
         self._token += f"|{hash(frozenset(firsts.items()))}" if firsts else ""
 
@@ -126,7 +126,12 @@ class BaseFileIndex(HudiFileIndex):
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
         division = self._division
         return self.snapshot.files(
-            partitions, beside_logs=True, but=list(division.firsts), columns=division.read, row_filter=row_filter
+            partitions,
+            beside_logs=True,
+            but=list(division.firsts),
+            columns=division.read,
+            from_path=self.columns.path.names,
+            row_filter=row_filter,
         )
 
     def folders(self, planned: PlannedFiles) -> tuple[PlannedFiles, pa.Table]:
@@ -206,7 +211,7 @@ class MergeFileIndex(HudiFileIndex):
         )
         description = json.loads(question.text()) if filters else None
         plan = snapshot.plan(self.prune(paths, question, description["names"]) if description else None)
-        plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns)))
+        plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns, self.columns.path.names)))
         planned_slices = plan.slices.num_rows
         if not planned_slices:
             return Division(columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from hudi_hive.spark.scan.evolution import unlike
 from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
+from hudi_hive.spark.scan.skeletons import SkeletonSources
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.keys import partition_value_columns
@@ -224,12 +225,27 @@ class TableSnapshot:
             return pa.array(np.zeros(plan.slices.num_rows, np.bool_)), None
         return self._answers.get("labels", FileLabels).wrong(self.client.storage, plan, columns)
 
-    def for_arrow(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
-        """Which of a plan's slices Spark's own reader cannot read; ``columns`` are those that a scan reads."""
+    def for_arrow(
+        self, plan: ScanPlan, columns: StructType | None = None, from_path: Collection[str] = ()
+    ) -> pa.ChunkedArray:
+        """Which of a plan's slices Spark's own reader cannot read.
+
+        Args:
+            plan: of any query.
+            columns: those that a scan reads; all without it.
+            from_path: columns that Spark takes from partition paths.
+        """
         if self.lacks_reader:
             return pa.chunked_array([pa.array(np.ones(plan.slices.num_rows, np.bool_))])
         others = pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
-        return pc.or_(others, of_skeletons(plan.slices)) if self.has_skeletons else others
+        if not self.has_skeletons:
+            return others
+        sources = self._skeleton_sources.readable(self.client.storage, plan, columns, from_path)
+        return pc.or_(others, pc.and_(of_skeletons(plan.slices), pa.array(~sources)))
+
+    @property
+    def _skeleton_sources(self) -> SkeletonSources:
+        return self._answers.get("skeleton sources", SkeletonSources)
 
     def with_effects(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
         """Which of a plan's slices have log files, and a base file that Spark's own reader can read or none."""
@@ -293,6 +309,7 @@ class TableSnapshot:
         beside_logs: bool = False,
         but: Sequence[str] = (),
         columns: StructType | None = None,
+        from_path: Collection[str] = (),
         row_filter: RowFilter | None = None,
     ) -> PlannedFiles:
         """The base files for Spark's own reader, of some partitions or of all.
@@ -302,6 +319,7 @@ class TableSnapshot:
             beside_logs: leave out slices of :meth:`for_arrow`, which are read elsewhere, in place of refusing them.
             but: base files of slices with log files that are not left out, by their paths below the table's.
             columns: those that are read, where that is known.
+            from_path: columns that Spark takes from partition paths.
             row_filter: leave out files that hold no row passing it, as far as the metadata table tells.
 
         Raises:
@@ -312,7 +330,9 @@ class TableSnapshot:
         plan = self.plan(partitions)
         if beside_logs:
             own = pc.is_in(plan.slices.column("path"), value_set=pa.array(but, pa.string()))
-            plan = replace(plan, slices=plan.slices.filter(pc.or_(own, pc.invert(self.for_arrow(plan, columns)))))
+            plan = replace(
+                plan, slices=plan.slices.filter(pc.or_(own, pc.invert(self.for_arrow(plan, columns, from_path))))
+            )
         else:
             plan.require_base_files("Spark's own reader")
             self._check_names(plan)
@@ -326,9 +346,23 @@ class TableSnapshot:
         for folder in pc.unique(partition).to_pylist():
             self.client.storage.check_read(folder)  # Spark opens files by itself, through whatever links
         path = pc.binary_join_element_wise(self.location, slices.column("path"), "/")
+        if self.has_skeletons:
+            path, size = self._with_sources(slices, path, size)
         files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
         total = len(self.partition_paths())
         return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)), skipped)
+
+    def _with_sources(
+        self, slices: pa.Table, paths: pa.ChunkedArray, sizes: pa.ChunkedArray
+    ) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+        """Paths and sizes of files, with those of source files in place of skeletons'."""
+        mask = of_skeletons(slices)
+        own = slices.column("path").to_pylist()
+        skeletons = [path for path, is_one in zip(own, mask.to_pylist(), strict=True) if is_one]
+        sources = self._skeleton_sources.of(self.client.storage, skeletons)
+        uris = pa.array([sources[path].uri if path in sources else None for path in own], pa.string())
+        bytes_of = pa.array([sources[path].size if path in sources else None for path in own], pa.int64())
+        return pc.coalesce(uris, paths), pc.coalesce(bytes_of, sizes)
 
     def _modified(self, slices: pa.Table) -> npt.NDArray[np.int64]:
         """The requested time of each slice: files are never changed after it, and it needs no listing."""

@@ -51,6 +51,33 @@ def test_queries_have_the_rows_of_scans(spark, name):
         assert "base files of a bootstrap, with their source files" in hudi_spark.explain(frame)
 
 
+def test_source_files_are_read_by_sparks_own_reader(spark, tmp_path):
+    """Where no meta column is asked for, a skeleton's source file is all that its slice has."""
+    path = unzip_bootstrapped("bootstrapped/v9_cow_metadata_only", tmp_path)
+    table, frame = HudiTable.open(path), hudi_spark.load(spark, path)
+    names = [name for name in frame.columns if not name.startswith("_hoodie_")]
+    data = frame.select(*names)
+    for shown, scan in (
+        (data, table.scan(selected_fields=names)),
+        (
+            data.where("price > 100 and region != 'us'"),
+            table.scan("price > 100 AND region != 'us'", selected_fields=names),
+        ),
+        (data.where("id = 'k003' or spot.y = 'q'"), table.scan("id = 'k003' OR spot.y = 'q'", selected_fields=names)),
+    ):
+        rows = sorted(scan.to_arrow().to_pylist(), key=lambda row: row["id"])
+        assert rows and sorted(shown.toArrow().select(names).to_pylist(), key=lambda row: row["id"]) == rows
+        files = {name for name in shown.inputFiles() if "_source/" in name}
+        assert files and "in Arrow" not in hudi_spark.explain(shown)
+    assert frame.groupBy("region").count().toArrow().num_rows == 4
+    assert frame.count() == table.scan().count()
+    assert "in Arrow" in hudi_spark.explain(frame.select("_hoodie_record_key", "id"))
+    source = next(path.with_name(path.name + "_source").rglob("region=us/*.parquet"))
+    source.rename(source.with_suffix(".away"))
+    with pytest.raises(HudiHiveError, match="the source file of the skeleton"):
+        hudi_spark.load(spark, path).select("id").collect()
+
+
 def test_bootstraps_and_their_procedures(spark, tmp_path):
     theirs = unzip_bootstrapped("bootstrapped/v8_cow_metadata_only", tmp_path)
     source, path = f"{theirs}_source", tmp_path / "made"
