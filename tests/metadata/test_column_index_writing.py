@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from hudi_hive import HudiTable
 from hudi_hive.cli import cli
-from hudi_hive.errors import MetadataTableError, UnknownColumnError
+from hudi_hive.errors import MetadataTableError, SchemaError, UnknownColumnError
 from tests.support.column_indexes import refuse_differences
 from tests.support.fixture_tables import DATA
 from tests.support.running.long import with_long_cases
@@ -158,6 +158,29 @@ def test_indexes_that_cannot_be_made_are_refused(index, error, message, tmp_path
     with pytest.raises(error, match=message):
         table.metadata.create_index(*index)
     assert HudiTable.open(tmp_path / "t").metadata.status().partitions == before
+
+
+def test_indexed_columns_stay_as_long_as_their_indexes(path):
+    """Each write keeps an index in step by its column's name: without the column all of them would fail."""
+    table = HudiTable.open(path)
+    for change in (
+        lambda update: update.drop("rider"),
+        lambda update: update.rename("day", "date"),
+        lambda update: update.change_type("day", "string"),
+        lambda update: update.drop("rider").add("rider", "int"),
+        lambda update: update.replace_columns("id string, city string, ver int"),
+    ):
+        with pytest.raises(SchemaError, match=r"the index .*_index_.* is of it"):
+            change(table.update_schema()).commit()
+    table.update_schema().drop("num").comment("rider", "who drives").commit()
+    table = table.refresh()
+    columns = [name for name in SCHEMA.names if name != "num"]
+    table.upsert(rows(row(3, 2, rider="moved")).select(columns))
+    assert len(refuse_differences(path)) == 5
+    table.refresh().metadata.delete(["secondary_index_by_day"])
+    table.refresh().update_schema().drop("day").commit()
+    table.refresh().upsert(rows(row(4, 2, rider="too")).select([name for name in columns if name != "day"]))
+    assert len(refuse_differences(path)) == 4
 
 
 def test_the_command_line_makes_and_deletes_indexes(tmp_path):

@@ -33,6 +33,7 @@ from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
 from hudi_hive.write.alter.by_name import avro_text_by_name, by_name
 from hudi_hive.write.alter.check_data import check_data
+from hudi_hive.write.alter.indexed_columns import refuse_indexed
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
@@ -107,6 +108,7 @@ def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpda
             refuse_unreadable(made.before)  # which the history keeps, too
             made.apply(0)
             _refuse_unreadable_files(made, read(client))
+            refuse_indexed(client, made)
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
     return made
