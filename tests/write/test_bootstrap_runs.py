@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -143,3 +146,25 @@ def test_rows_of_another_partition(tmp_path):
     bootstrap(source, tmp_path / "made", options_of(name, 8))
     with pytest.raises(TableExistsError):
         bootstrap(source, tmp_path / "made", options_of(name, 8))
+
+
+KILLED = """
+import json, os, sys
+from hudi_hive.write.bootstrap import run
+
+run._Bootstrap.write_whole = lambda *_: os._exit(9)
+run.bootstrap(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+"""
+
+
+def test_what_a_killed_bootstrap_left_is_removed_by_the_next(tmp_path):
+    """It had committed its skeletons, and not the rows of the other partitions."""
+    name = "bootstrapped/v8_cow_metadata_only"
+    theirs = unzip_bootstrapped(name, tmp_path)
+    source, path, options = f"{theirs}_source", tmp_path / "made", options_of(name, 8) | MODES["mixed"][0]
+    killed = subprocess.run([sys.executable, "-c", KILLED, source, str(path), json.dumps(options)], check=False)
+    assert killed.returncode == 9
+    assert [one.requested for one in HudiTable.open(path).timeline.write_instants()] == ["00000000000001"]
+    report = bootstrap(source, path, options)
+    assert set(report.instants) == MODES["mixed"][1]
+    assert HudiTable.open(path).scan().count() == report.rows == source_rows(theirs)
