@@ -66,7 +66,7 @@ UNSUPPORTED_OPTIONS: Final = (
     ),
     _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
     _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files are Parquet"),
-    _unsupported(HOODIE_BOOTSTRAP_BASE_PATH, ("",), "bootstrap tables with Hudi's own tools"),
+    _unsupported(HOODIE_BOOTSTRAP_BASE_PATH, ("",), "hudi_hive.spark.bootstrap makes bootstrapped tables"),
     _unsupported("hoodie.write.ignore.failed", _OFF, "a failed write is an error"),
     _unsupported(
         "hoodie.bulkinsert.user.defined.partitioner.class",
