@@ -1,6 +1,7 @@
 """SQL statements that write: rows a second and memory, beside real Hudi on Spark 3.5, by turns in one run.
 
-``python benchmarks/spark_sql_writes.py [--rows 2000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]``
+``python benchmarks/spark_sql_writes.py [--rows 2000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]
+[--steps "CTAS,INSERT,MERGE 1 %"]``
 
 Measured are CREATE TABLE AS SELECT and INSERT INTO of all rows, UPDATE of 5 %, DELETE of 1 %, MERGE of 1 % and of 10 %
 (nine tenths of the source's rows update, the others are new). Each statement is run by the one side, then by the other,
@@ -183,6 +184,7 @@ def main() -> None:
     parser.add_argument("--memory", default="2g")
     parser.add_argument("--hudi", default="1.0.2")
     parser.add_argument("--kinds", default="COW,MOR")
+    parser.add_argument("--steps", default=",".join(STEPS), help="INSERT wants CTAS before it, the others want INSERT")
     parser.add_argument("--side", default="", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -193,7 +195,7 @@ def main() -> None:
         theirs, ours = Side(options.hudi, Path(name), options), Side("ours", Path(name), options)
         for kind in options.kinds.split(","):
             for size in ("small", "large"):
-                for step in STEPS:
+                for step in options.steps.split(","):
                     other, mine = (one.ask(f"{size} {kind} {step}") for one in (theirs, ours))
                     assert mine.get("left") == other.get("left"), f"{kind}: other rows: {mine} {other}"
                     print(compared(f"{'cold' if size == 'small' else 'warm'} {kind} {step}", mine, other), flush=True)

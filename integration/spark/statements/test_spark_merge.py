@@ -227,14 +227,14 @@ NEW_ROWS = [
 
 @pytest.mark.parametrize("kind", with_long_cases(["cow"], ["cow", "mor"]))
 def test_rows_that_met_none_of_the_table_are_looked_up_only_where_others_may_have_their_keys(
-    session, monkeypatch, kind
+    session, monkeypatch, thorough, kind
 ):
     looked_up = []
     module = sys.modules[RowChanges.__module__.rpartition(".")[0] + ".write_frame"]
     are_nowhere = module.are_nowhere
     monkeypatch.setattr(module, "are_nowhere", lambda *args: looked_up.append(1) or are_nowhere(*args))
     table = f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts')"
-    for number, (condition, key, insert, looks) in enumerate(NEW_ROWS):
+    for number, (condition, key, insert, looks) in enumerate(NEW_ROWS if thorough else NEW_ROWS[1::3]):
         session.sql(f"CREATE TABLE n{number} (id INT, v INT, ts INT, p STRING) USING hudi PARTITIONED BY (p) {table}")
         session.sql(f"INSERT INTO n{number} VALUES (1, 1, 1, 'a'), (2, 2, 1, 'b'), (3, 3, 1, 'b')")
         looked_up.clear()
@@ -246,7 +246,7 @@ def test_rows_that_met_none_of_the_table_are_looked_up_only_where_others_may_hav
         )
         rows = [(1, 10, "a"), (2, 20, "b"), (3, 3, "b"), (5, 50, "a"), (6, 60, "c")]
         assert (number, rows_of(session, f"SELECT id, v, p FROM n{number}")) == (number, rows)
-        assert (number, bool(looked_up)) == (number, looks)
+        assert (number, bool(looked_up)) == (number, looks or kind == "mor")  # where logs may have deleted a record
 
 
 def test_null_in_keys_and_partitions_meets_nothing_and_is_looked_up(session):
