@@ -49,7 +49,7 @@ SELECT id, name, v, ts FROM gb;;
 DELETE FROM gb WHERE v > 8;;
 SELECT id, name, v, ts FROM gb;;
 
--- group: commit time ordering (mor)
+-- group: merged by commit time (mor)
 CREATE TABLE gc (id INT, name STRING, v DOUBLE, ts INT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', type = 'mor', hoodie.record.merge.mode = 'COMMIT_TIME_ORDERING') LOCATION '${folder}/gc';;
 INSERT INTO gc VALUES (0, 'z', 0, 50), (1, 'a', 1, 50), (2, 'b', 2, 50), (4, 'd', 4, 50), (5, 'e', 5, 50), (6, 'f', 6, 50);;
 MERGE INTO gc t USING (SELECT 0 AS id, 'x' AS name, 9.0 AS v, 50 AS ts UNION ALL SELECT 1, 'x', 9.0, 51 UNION ALL SELECT 2, 'x', 9.0, 49) s ON t.id = s.id WHEN MATCHED THEN DELETE;;
