@@ -82,6 +82,11 @@ STATEMENTS = (
     Statement("drop_partition", "ALTER TABLE t DROP PARTITION (dt = 'x')"),
     Statement("add_columns", "ALTER TABLE t ADD COLUMNS (extra STRING)"),
     Statement("rename_column", "ALTER TABLE t RENAME COLUMN name TO called", settings=_EVOLVES),
+    Statement(
+        "replace_columns",
+        "ALTER TABLE t REPLACE COLUMNS (more STRING, id INT, ts BIGINT, dt STRING)",
+        settings=_EVOLVES,
+    ),
     Statement("create_index", "CREATE INDEX record_index ON t (id)", metadata=("true",)),
     Statement(
         "drop_index", "DROP INDEX record_index ON t", more=("CREATE INDEX record_index ON t (id)",), metadata=("true",)
