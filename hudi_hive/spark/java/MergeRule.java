@@ -4,7 +4,7 @@
  * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
  *
  * A relation to split is one whose file index is also a function. The function gets the names of columns, their types
- * and the conditions of a scan, and gives the index of the slices whose base files Spark reads, and the plan of the other
+ * and the conditions of a scan, and whether a limit lies on it, and gives the index of the slices whose base files Spark reads, and the plan of the other
  * rows or null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter
  * and bits, too: the filter's condition is on three columns, the bits, the place of a file's first bit, and the number of
  * a row in its file.
@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
@@ -61,12 +62,29 @@ public class MergeRule extends Rule {
 
     public static class Split extends AbstractPartialFunction {
         public boolean isDefinedAt(Object node) {
-            return relationBelow((LogicalPlan) node) != null;
+            return relationBelow(limited((LogicalPlan) node)) != null;
         }
 
         public Object applyOrElse(Object node, Function1 otherwise) {
-            LogicalRelation relation = relationBelow((LogicalPlan) node);
-            return relation == null ? otherwise.apply(node) : split((LogicalPlan) node, relation);
+            LogicalPlan below = limited((LogicalPlan) node);
+            LogicalRelation relation = relationBelow(below);
+            if (relation == null) {
+                return otherwise.apply(node);
+            }
+            if (below == node) {
+                return split(below, relation, false);
+            }
+            return new LocalLimit(((LocalLimit) node).limitExpr(), split(below, relation, true));
+        }
+
+        /** What a limit lies on, when any rows below do for it; else the node itself. */
+        private static LogicalPlan limited(LogicalPlan node) {
+            if (!(node instanceof LocalLimit)) {
+                return node;
+            }
+            LogicalPlan below = ((LocalLimit) node).child();
+            LogicalPlan columns = below instanceof Project ? ((Project) below).child() : below;
+            return columns instanceof Filter ? node : below;
         }
     }
 
@@ -103,7 +121,7 @@ public class MergeRule extends Rule {
         return relation.location() instanceof Function1 ? (LogicalRelation) below : null;
     }
 
-    static LogicalPlan split(LogicalPlan node, LogicalRelation relation) {
+    static LogicalPlan split(LogicalPlan node, LogicalRelation relation, boolean limited) {
         Project project = node instanceof Project ? (Project) node : null;
         LogicalPlan below = project == null ? node : project.child();
         Filter filter = below instanceof Filter ? (Filter) below : null;
@@ -126,7 +144,7 @@ public class MergeRule extends Rule {
         }
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        Object[] request = new Object[] {seq(columns), seq(conditions)};
+        Object[] request = new Object[] {seq(columns), seq(conditions), Boolean.valueOf(limited)};
         Product parts = (Product) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
         if (parts.productElement(1) != null) {

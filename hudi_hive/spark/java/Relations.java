@@ -297,12 +297,13 @@ public class Relations {
             }
         }
 
-        /** What the index as a function gives for columns and conditions of a scan. */
+        /** What the index as a function gives for columns and conditions of a scan, with or without a limit. */
         private synchronized Object split(Method method, Object[] arguments) throws Throwable {
             Object[] request = (Object[]) arguments[0];
             List conditions = new ArrayList(CollectionConverters.asJava((Seq) request[1]));
             List texts = new ArrayList();
             texts.add(DataTypeUtils.fromAttributes((Seq) request[0]).json());
+            texts.add(request[2]);
             for (int i = 0; i < conditions.size(); i++) {
                 texts.add(conditions.get(i).toString());
             }

@@ -177,7 +177,7 @@ class MergeFileIndex(HudiFileIndex):
         asked the same.
 
         Args:
-            request: the scan's columns and its conditions, two sequences.
+            request: the scan's columns and its conditions, two sequences, and whether a limit lies on it.
         """
         attributes, conditions = request[0], list(scala_items(request[1]))
         types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
@@ -185,7 +185,7 @@ class MergeFileIndex(HudiFileIndex):
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
         with self.lock:
-            division = self._divided(columns, filters, request[1])
+            division = self._divided(columns, filters, request[1], limited=bool(request[2]))
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
             test = None if division.bits is None else log_effects(self._jvm).test
@@ -199,7 +199,9 @@ class MergeFileIndex(HudiFileIndex):
             return False
         return is_constant(condition)
 
-    def _divided(self, columns: StructType, filters: list[JavaValue], conditions: JavaValue) -> Division:
+    def _divided(
+        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, *, limited: bool
+    ) -> Division:
         """Divide a scan by what Spark's own reader can read."""
         started = time.perf_counter()
         snapshot = self.snapshot
@@ -228,15 +230,23 @@ class MergeFileIndex(HudiFileIndex):
             0,
             0,
             0,
-            0.0,
+            started,
             columns=tuple(columns.names),
             skipped=planned_slices - plan.slices.num_rows,
         )
-        return self._division(plan, columns, record, started)
+        return self._division(plan, columns, record, limited=limited)
 
-    def _division(self, plan: ScanPlan, columns: StructType, record: PlannedScan, started: float) -> Division:
-        """How the slices of a plan that are not base files for Spark's own reader alone are read."""
-        beside, plan, why = self._beside(plan, columns)
+    def _division(self, plan: ScanPlan, columns: StructType, record: PlannedScan, *, limited: bool) -> Division:
+        """How the slices of a plan that are not base files for Spark's own reader alone are read.
+
+        Args:
+            plan: the slices.
+            columns: those of the scan.
+            record: of the scan, with the moment when planning began for its duration.
+            limited: whether some rows will do.
+        """
+        started = record.seconds
+        beside, plan, why = self._beside(plan, columns, limited=limited)
         others, rows = [], []
         if beside is not None and beside.records is not None:
             others.append(_of_slices(record, beside.plan, started, beside=beside.made))
@@ -255,7 +265,7 @@ class MergeFileIndex(HudiFileIndex):
 
     # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
 
-    def _beside(self, plan: ScanPlan, columns: StructType) -> tuple[ReadBeside | None, ScanPlan, str]:
+    def _beside(self, plan: ScanPlan, columns: StructType, *, limited: bool) -> tuple[ReadBeside | None, ScanPlan, str]:
         """The slices of a plan that are read so, the plan of the others, and why these are not."""
         mask = self.snapshot.with_effects(plan, columns)
         chosen = replace(plan, slices=plan.slices.filter(mask))
@@ -269,8 +279,8 @@ class MergeFileIndex(HudiFileIndex):
         whole = replace(chosen, row_filter=None, merge=replace(merge, keys=None))
         effects = log_effects(self._jvm)
         scope = self._scope(whole)
-        if merge.keys is not None and not effects.knows(scope, whole):
-            return None, plan, "records of few keys are asked for"
+        if (limited or merge.keys is not None) and not effects.knows(scope, whole):
+            return None, plan, "some rows will do" if limited else "records of few keys are asked for"
         sources = self.columns
         request = SliceRequest(
             scope, whole, columns, sources.all, sources.path.names, self.session, self._log_rows_plan

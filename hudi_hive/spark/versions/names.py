@@ -122,6 +122,7 @@ FEATURES: Final = (
             "sql.catalyst.expressions.objects.AssertNotNull",
             "sql.catalyst.parser.CatalystSqlParser",
             "sql.catalyst.plans.logical.Filter",
+            "sql.catalyst.plans.logical.LocalLimit",
             "sql.catalyst.plans.logical.LogicalPlan",
             "sql.catalyst.plans.logical.Project",
             "sql.catalyst.plans.logical.Statistics",

@@ -92,12 +92,25 @@ def test_slices_are_read_once(spark, make):
     assert same(hudi_spark.load(spark, path), HudiTable.open(path))
 
 
+def test_a_limit_alone_has_no_slice_read_as_a_whole(spark, make):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+    few = hudi_spark.load(spark, path).limit(7)
+    assert "(some rows will do)" in lines(few)[0] and few.count() == len(few.collect()) == 7
+    assert hudi_spark.load(spark, path).count() == 300
+    few = hudi_spark.load(spark, path).select("v").limit(7)
+    assert BESIDE in lines(few)[0] and len(few.collect()) == 7
+
+
 def test_conditions_are_not_asked_of_rows_that_do_not_count(spark, make):
     path = make()
     updated(path, range(300), 6, 1.0)
     hudi_spark.load(spark, path).createOrReplaceTempView("rows")
     spark.conf.set("spark.sql.ansi.enabled", "true")
-    assert spark.sql("SELECT count(*) FROM rows WHERE 1 / v = 1").collect()[0][0] == 300
+    try:
+        assert spark.sql("SELECT count(*) FROM rows WHERE 1 / v = 1").collect()[0][0] == 300
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
 
 
 def test_without_room_python_tasks_merge(spark, make):
