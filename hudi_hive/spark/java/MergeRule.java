@@ -6,7 +6,7 @@
  * A relation to split is one whose file index is also a function. The function gets the names of columns, their types
  * and the conditions of a scan, and whether a limit lies on it, and gives the index of the slices whose base files Spark reads, and the plan of the other
  * rows or null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter
- * and bits, too: the filter's condition is on three columns, the bits, the place of a file's first bit, and the number of
+ * and bits, too: the filter's condition is on three columns, the bits, the place of a file's first word of bits, and the number of
  * a row in its file.
  */
 import java.util.ArrayList;
@@ -44,8 +44,8 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class MergeRule extends Rule {
-    /** A partition column of files: the place of their first bit, or less than 0. */
-    static final String FIRST_BIT = "_hudi_hive_first_bit";
+    /** A partition column of files: the place of the first word of their bits, or less than 0. */
+    static final String FIRST_WORD = "_hudi_hive_first_word";
 
     public String toString() {
         return "hudi_hive.MergeRule";
@@ -202,7 +202,7 @@ public class MergeRule extends Rule {
             LogicalPlan read = over(relation, files, index, files.partitionSchema(), files.dataSchema(), relation.output());
             return part(read, output, conditions, pushed);
         }
-        StructType firsts = new StructType().add(FIRST_BIT, DataTypes.LongType);
+        StructType firsts = new StructType().add(FIRST_WORD, DataTypes.LongType);
         String name = ParquetFileFormat$.MODULE$.ROW_INDEX_TEMPORARY_COLUMN_NAME();
         StructType numbers = new StructType().add(name, DataTypes.LongType);
         Attribute first = (Attribute) DataTypeUtils.toAttributes(firsts).head();
@@ -210,7 +210,7 @@ public class MergeRule extends Rule {
         List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
         columns.add(first);
         columns.add(number);
-        StructType partitions = files.partitionSchema().add(FIRST_BIT, DataTypes.LongType);
+        StructType partitions = files.partitionSchema().add(FIRST_WORD, DataTypes.LongType);
         StructType data = files.dataSchema().add(name, DataTypes.LongType);
         LogicalPlan read = over(relation, files, index, partitions, data, seq(columns));
         // Before the conditions: one that fails at a row that does not count must not be asked of it.

@@ -34,10 +34,10 @@ _MOST_LITERALS: Final = 4
 """Expressions of bits that are kept, so that their bytes go to the JVM once."""
 
 _TEST: Final = (
-    "SELECT * FROM VALUES (array(1L), 1L, 1L) AS t(bits, first, number) WHERE first < 0L OR "
-    "(shiftright(bits[shiftright(first + number, 6)], cast((first + number) & 63L AS int)) & 1L) = 0L"
+    "SELECT * FROM VALUES (array(1L), 1L, 1L) AS t(bits, word, number) WHERE word < 0L OR "
+    "(shiftright(bits[word + shiftright(number, 6)], cast(number & 63L AS int)) & 1L) = 0L"
 )
-"""Whether a row counts, by the bits, the place of the file's first bit, and the number of the row in the file."""
+"""Whether a row counts, by the bits in words of 64, the place of the file's first word, and the row's number there."""
 
 SliceFiles: TypeAlias = tuple[Any, ...]
 """Names and sizes of a slice's files."""
@@ -58,7 +58,7 @@ class ReadBeside:
         plan: the slices, each of which has an effect without a reason against it.
         records: plan of the records of the log files; None if there are no slices.
         bits: expression of the bits of all files; None if no slice has a base file.
-        firsts: the place of each base file's first bit, by path.
+        firsts: the place of each base file's first word of bits, by path.
         made: number of slices whose effects had to be worked out.
         reasons: for each of the other slices, by its files, why it has to be merged elsewhere.
     """
@@ -299,13 +299,13 @@ class LogEffects:
         return parts[0] if len(parts) == 1 else self.union(parts)
 
     def _bits(self, read: list[_DatedEffect]) -> tuple[JavaValue, list[int]]:
-        """The bits of all files as an expression, and the place of the first one of each."""
+        """The bits of all files as an expression, and the place of the first word of each."""
         key = tuple(read)
         with self._lock:
             if key in self._literals:
                 self._literals.move_to_end(key)
                 return self._literals[key]
-        sizes = [len(dated.effect.left_out) * 8 for dated in read]
+        sizes = [len(dated.effect.left_out) // 8 for dated in read]
         places = np.cumsum([0, *sizes[:-1]]).tolist()
         made = self._java.bits(b"".join(dated.effect.left_out for dated in read)), places
         with self._lock:
@@ -352,6 +352,7 @@ class LogEffects:
                 assert of is not None
                 session = of.newSession()
                 session.conf().set("spark.sql.adaptive.enabled", "false")
+                session.conf().set("spark.sql.inMemoryColumnarStorage.compressed", "false")  # quicker to read
                 session.conf().set("spark.sql.ansi.enabled", "true")  # a place beyond the bits is an error
                 self._session = session
             return self._session

@@ -53,7 +53,7 @@ from hudi_hive.table.bootstrap import of_skeletons
 MERGE_RULE = "hudi_hive.MergeRule"
 
 _NUMBER = "_hudi_hive_slice"
-_FIRST_BIT = "_hudi_hive_first_bit"
+_FIRST_WORD = "_hudi_hive_first_word"
 """As in ``MergeRule.java``."""
 _BYTES_PER_TASK = 64 << 20
 _TASKS_PER_CORE = 2
@@ -75,7 +75,7 @@ class Division:
     Attributes:
         read: the columns that the scan reads.
         others: what is read beside Spark's own reader.
-        firsts: the place of the first bit of base files whose rows may be left out, by path.
+        firsts: the place of the first word of bits of base files whose rows may be left out, by path.
         bits: expression of these bits; None if there are none.
         rows: plan of the rows that are read beside Spark's own reader; None if there are none.
     """
@@ -107,7 +107,7 @@ class BaseFileIndex(HudiFileIndex):
     ) -> None:
         firsts = division.firsts
         if firsts:
-            columns = replace(columns, path=StructType([*columns.path.fields, StructField(_FIRST_BIT, LongType())]))
+            columns = replace(columns, path=StructType([*columns.path.fields, StructField(_FIRST_WORD, LongType())]))
         super().__init__(jvm, session, snapshot, columns, name, plan_log)
         self._division = division
         self._firsts = {f"{snapshot.location}/{path}": place for path, place in firsts.items()}
@@ -147,9 +147,9 @@ class BaseFileIndex(HudiFileIndex):
         starts = pa.array(np.flatnonzero(changes))
         partitions = files.column("partition").take(starts).to_pylist()
         places = pa.array(firsts).take(starts).cast(pa.string())
-        values = pa.table({_FIRST_BIT: places})
+        values = pa.table({_FIRST_WORD: places})
         if len(self.columns.path) > 1:
-            values = self.columns.renamed(self.snapshot.partition_texts(partitions)).append_column(_FIRST_BIT, places)
+            values = self.columns.renamed(self.snapshot.partition_texts(partitions)).append_column(_FIRST_WORD, places)
         own = pa.array(np.cumsum(changes)).cast(pa.string())
         files = files.set_column(0, DIRECTORY_SCHEMA.field(0), own)
         return replace(planned, files=files, modified_ms=planned.modified_ms[order]), values
