@@ -54,7 +54,7 @@ def test_rows_go_to_the_groups_that_they_name_if_they_are_still_of_their_records
     rows, keys = steps(tmp_path)
     found = pa.Table.from_batches(LocateRows(rows, carried=True)(iter([batch(ROWS[:4]), batch(ROWS[4:])])))
     assert found[FILE_ID].to_pylist() == PLACES
-    assert found[IS_NEW].to_pylist() == [place is None for place in PLACES]
+    assert found[IS_NEW].to_pylist() == [None if place is None else False for place in PLACES]  # null: not known
     assert found["_hoodie_record_key"].to_pylist() == list("abcdfgh")
     assert found[IS_GONE].to_pylist() == [False] * len(ROWS)
     found = pa.Table.from_batches(LocateRows(rows, carried=False)(iter([batch(ROWS)])))

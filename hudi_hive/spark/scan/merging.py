@@ -345,7 +345,9 @@ class MergeFileIndex(HudiFileIndex):
             constants=tuple(field.name for field in partition_fields),
             file_columns=tuple(self.columns.data.names),
         )
-        shown = [*columns.fields, StructField(SLICE_COLUMN, IntegerType()), StructField(EFFECT_COLUMN, BinaryType())]
+        # An effect has no values of columns, also of those that every record has.
+        optional = [StructField(item.name, item.dataType) for item in columns.fields]
+        shown = [*optional, StructField(SLICE_COLUMN, IntegerType()), StructField(EFFECT_COLUMN, BinaryType())]
         made = map_in_arrow(DataFrame(frame, python_session(session)), rows, StructType(shown))
         return made._jdf.queryExecution().analyzed(), plan
 
