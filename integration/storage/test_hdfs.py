@@ -239,6 +239,7 @@ def test_splits_of_the_connector_name_the_hosts_that_hadoop_names(server: HdfsSe
     assert sum(len(list(spread_table.scan().page_sources().read(split))) > 0 for split in splits) == len(splits)
 
 
+@pytest.mark.long
 def test_splits_of_the_input_formats_name_them_too(server: HdfsServer, spread_table: HudiTable) -> None:
     conf = {"mapreduce.input.fileinputformat.inputdir": f"{server.uri}/located", "dfs.blocksize": "1048576"}
     web = web_options(server)

@@ -66,6 +66,7 @@ def cycles() -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_sessions_that_are_stopped_and_made_again_leave_nothing(cycles: subprocess.CompletedProcess[str]) -> None:
     assert cycles.returncode == 0, cycles.stderr[-3000:]
     first, *others = [json.loads(line) for line in cycles.stdout.splitlines() if line.startswith("{")]
