@@ -77,6 +77,7 @@ def test_sessions_that_are_stopped_and_made_again_leave_nothing(cycles: subproce
         assert later["threads"] <= first["threads"] + 1 and later["files"] <= first["files"] + 1
 
 
+@pytest.mark.long
 def test_normal_use_warns_of_nothing(cycles: subprocess.CompletedProcess[str]) -> None:
     lines = cycles.stderr.replace("\r", "\n").splitlines()
     logged = [match[1] for line in lines if (match := re.search(r" (?:WARN|ERROR|FATAL) (\S+?):", line))]
