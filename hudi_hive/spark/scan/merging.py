@@ -315,6 +315,10 @@ class MergeFileIndex(HudiFileIndex):
             return "the table is bootstrapped"
         if not self._has_own_types(plan):
             return "the catalog's columns are not the table's"
+        whole = {item.name: item.dataType.simpleString() for item in self.columns.all.fields}
+        if any(item.dataType.simpleString() != whole.get(item.name) for item in columns.fields):
+            # Spark counts the fields of what it reads of a struct: in whole ones others stand in their places.
+            return "parts of nested columns are read"
         sizes = [size for item in plan.slices.column("log_sizes").to_pylist() for size in item or ()]
         if None in sizes or pc.any(pc.is_null(plan.slices.column("log_sizes")), min_count=0).as_py():
             return "sizes of log files are not known"

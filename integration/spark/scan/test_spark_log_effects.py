@@ -102,6 +102,25 @@ def test_a_limit_alone_has_no_slice_read_as_a_whole(spark, make):
     assert BESIDE in lines(few)[0] and len(few.collect()) == 7
 
 
+def test_fields_of_nested_columns_are_those_of_their_names(spark, tmp_path):
+    """Also where another field of the same type stands in the place that a part of the struct gives them."""
+    path = str(tmp_path / "t")
+    HudiTable.create(path, name="t", version=9, **FIELDS)
+    pair = pa.struct([("a", pa.string()), ("b", pa.string())])
+    schema = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("s", pair), ("many", pa.list_(pair))])
+    for ts, ids in ((1, range(6)), (2, range(3))):
+        pairs = [{"a": f"a{i}{ts}", "b": f"b{i}{ts}"} for i in ids]
+        rows = {"id": list(ids), "ts": [ts] * len(ids), "s": pairs, "many": [[item] for item in pairs]}
+        HudiTable.open(path).upsert(pa.table(rows, schema))
+    wanted = [(i, f"b{i}{2 if i < 3 else 1}") for i in range(6)]
+    for _ in range(2):
+        hudi_spark.load(spark, path).createOrReplaceTempView("nested")
+        assert sorted(map(tuple, spark.sql("SELECT id, s.b FROM nested").collect())) == wanted
+        assert sorted(map(tuple, spark.sql("SELECT id, many.b[0] FROM nested").collect())) == wanted
+        assert spark.sql("SELECT id FROM nested WHERE s.b = 'b12'").collect()[0][0] == 1
+        assert same(spark.table("nested"), HudiTable.open(path))  # whole columns are kept from here on
+
+
 def test_conditions_are_not_asked_of_rows_that_do_not_count(spark, make):
     path = make()
     updated(path, range(300), 6, 1.0)
