@@ -5,6 +5,7 @@ Source: docs/format.md#base-files.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -89,26 +90,22 @@ class BaseFile(Protocol):
     ) -> None: ...
 
 
-class OpenBaseFile:
-    """Base class of open base files.
+class NamedColumns(ABC):
+    """Base class of implementations of :class:`BaseFile`: finds columns by name, and is closed by its context.
 
     Args:
-        stream: the file, closed by :meth:`close`.
         path: URI of the file.
-        counters: where reading is counted.
         schema: Arrow schema of the file.
     """
 
-    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
-        self.stream = stream
-        self.counters = counters
+    def __init__(self, path: str, schema: pa.Schema) -> None:
         self.path = path
         self.schema = schema
         self._names = set(schema.names)
 
+    @abstractmethod
     def close(self) -> None:
         """Close the file."""
-        self.stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +125,34 @@ class OpenBaseFile:
             if name not in self._names or self.schema.get_field_index(name) < 0:
                 raise UnknownColumnError(f"no column {name!r}, or several of that name, in the file", path=self.path)
         return list(columns)
+
+
+class OpenBaseFile(NamedColumns):
+    """Base class of base files that are read from one stream.
+
+    Args:
+        stream: the file, closed by :meth:`close`.
+        path: URI of the file.
+        counters: where reading is counted.
+        schema: Arrow schema of the file.
+    """
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
+        super().__init__(path, schema)
+        self.stream = stream
+        self.counters = counters
+
+    def close(self) -> None:
+        """Close the file."""
+        self.stream.close()
+
+
+def in_range(part: ByteRange, byte_range: ByteRange | None) -> bool:
+    """Whether a part of a file is read with a ``byte_range`` of :meth:`BaseFile.batches`: its middle lies there."""
+    if byte_range is None:
+        return True
+    middle = part[0] + part[1] // 2
+    return byte_range[0] <= middle < byte_range[0] + byte_range[1]
 
 
 def select(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns, in_range
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
 from hudi_hive.names import RECORD_KEY_COLUMN
@@ -73,7 +73,7 @@ class HFileBaseFile(OpenBaseFile):
         """Read rows as record batches; see :meth:`BaseFile.batches`."""
         del use_threads  # one thread
         names = self.require_columns(columns)
-        if byte_range is not None and not byte_range[0] <= self._size // 2 < byte_range[0] + byte_range[1]:
+        if not in_range((0, self._size), byte_range):
             return
         keys = None if skip is None or _RECORD_KEY not in skip.columns else skip.required_values(_RECORD_KEY)
         if keys is not None and len(keys) <= _MOST_KEYS:

@@ -8,7 +8,15 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from hudi_hive.errors import UnsupportedAcidValueError, UnsupportedFormatError
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, decoding, empty_columns, select
+from hudi_hive.formats.base.base_file import (
+    BATCH_ROWS,
+    ByteRange,
+    OpenBaseFile,
+    decoding,
+    empty_columns,
+    in_range,
+    select,
+)
 from hudi_hive.formats.orc import is_out_of_range, read_stripes, read_wide_stripe
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
@@ -85,8 +93,4 @@ class OrcBaseFile(OpenBaseFile):
         return [(self._size * i // count, self._size // count) for i in range(count)]
 
     def _in_range(self, byte_range: ByteRange | None) -> list[int]:
-        ranges = self.row_ranges()
-        if byte_range is None:
-            return list(range(len(ranges)))
-        start, length = byte_range
-        return [i for i, (first, size) in enumerate(ranges) if start <= first + size // 2 < start + length]
+        return [i for i, part in enumerate(self.row_ranges()) if in_range(part, byte_range)]

@@ -16,6 +16,9 @@ METADATA_BOOTSTRAP_INSTANT: Final = "00000000000001"
 FULL_BOOTSTRAP_INSTANT: Final = "00000000000002"
 """Requested time of a bootstrap's commit that has written whole files."""
 
+RESTORE_SOURCE: Final = "restore the source as it was when the table was bootstrapped"
+"""Remedy of errors about files of the source that are not what they were."""
+
 
 def is_skeleton(path: str) -> bool:
     """Whether a base file's name is that of a skeleton, which has no columns but the meta columns.

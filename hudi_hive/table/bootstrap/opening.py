@@ -11,11 +11,9 @@ from hudi_hive.errors import FileVanishedError, PathNotFoundError, UnsupportedTa
 from hudi_hive.formats.base import BaseFile, open_base_file
 from hudi_hive.storage import Storage
 from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
-from hudi_hive.table.bootstrap.names import METADATA_BOOTSTRAP_INSTANT, is_skeleton
+from hudi_hive.table.bootstrap.names import METADATA_BOOTSTRAP_INSTANT, RESTORE_SOURCE, is_skeleton
 from hudi_hive.table.bootstrap.stitched import StitchedFile
 from hudi_hive.table.properties import TableConfig
-
-_REMEDY: Final = "restore the source as it was when the table was bootstrapped"
 
 
 def open_table_file(storage: Storage, path: str, *, size: int | None = None) -> BaseFile:
@@ -89,7 +87,7 @@ class _Sources:
                 f"the source file of the skeleton {self.table.uri(path)} is not there",
                 path=self.storage.uri(source.path),
                 instant=METADATA_BOOTSTRAP_INSTANT,
-                remedy=_REMEDY,
+                remedy=RESTORE_SOURCE,
             ) from error
 
 

@@ -10,28 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from types import TracebackType
-from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.errors import CorruptFileError, UnknownColumnError
+from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.base import (
     BATCH_ROWS,
     BaseFile,
     ByteRange,
+    NamedColumns,
     empty_columns,
+    in_range,
     read_row_groups,
     row_groups_of,
 )
 from hudi_hive.predicate import RowFilter
+from hudi_hive.table.bootstrap.names import RESTORE_SOURCE
 
-_REMEDY: Final = "restore the source as it was when the table was bootstrapped"
 
-
-class StitchedFile:
+class StitchedFile(NamedColumns):
     """An open skeleton with its open source file, which it closes.
 
     Args:
@@ -49,12 +48,11 @@ class StitchedFile:
             raise CorruptFileError(
                 f"the source file has {source.num_rows} rows, and the skeleton {skeleton.path} has {skeleton.num_rows}",
                 path=source.path,
-                remedy=_REMEDY,
+                remedy=RESTORE_SOURCE,
             )
         own = set(skeleton.schema.names)
         others = [field for field in source.schema if field.name not in own]
-        self.path = skeleton.path
-        self.schema = pa.schema([*skeleton.schema, *others], source.schema.metadata)
+        super().__init__(skeleton.path, pa.schema([*skeleton.schema, *others], source.schema.metadata))
 
     @property
     def num_rows(self) -> int:
@@ -89,9 +87,9 @@ class StitchedFile:
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Read rows as record batches; see :meth:`BaseFile.batches`."""
-        names = self._require(columns)
-        ((start, length),) = self.row_ranges()
-        if byte_range is not None and not byte_range[0] <= start + length // 2 < byte_range[0] + byte_range[1]:
+        names = self.require_columns(columns)
+        (part,) = self.row_ranges()
+        if not in_range(part, byte_range):
             return
         selected = self._rows_left(skip)
         if not names:
@@ -112,20 +110,6 @@ class StitchedFile:
         """Close both files."""
         self._skeleton.close()
         self._source.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _require(self, columns: Sequence[str]) -> list[str]:
-        for name in columns:
-            if self.schema.get_field_index(name) < 0:
-                raise UnknownColumnError(f"no column {name!r}, or several of that name, in the file", path=self.path)
-        return list(columns)
 
     def _rows_left(self, skip: RowFilter | None) -> npt.NDArray[np.bool_]:
         """Which rows the statistics of neither file rule out."""
