@@ -10,17 +10,10 @@ from __future__ import annotations
 
 from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
 from hudi_hive.table.bootstrap.index_writer import write_index
-from hudi_hive.table.bootstrap.names import (
-    FULL_BOOTSTRAP_INSTANT,
-    METADATA_BOOTSTRAP_INSTANT,
-    is_skeleton,
-    of_skeletons,
-)
+from hudi_hive.table.bootstrap.names import is_skeleton, of_skeletons
 from hudi_hive.table.bootstrap.opening import open_table_file, source_file
 
 __all__ = [
-    "FULL_BOOTSTRAP_INSTANT",
-    "METADATA_BOOTSTRAP_INSTANT",
     "BootstrapIndex",
     "SourceFile",
     "is_skeleton",

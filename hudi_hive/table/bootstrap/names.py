@@ -1,6 +1,6 @@
-"""Names of a bootstrap's instants and of the base files that they wrote.
+"""Names of the base files that a bootstrap wrote.
 
-Source: Hudi's ``HoodieTimeline.METADATA_BOOTSTRAP_INSTANT_TS`` and ``FULL_BOOTSTRAP_INSTANT_TS``.
+Source: docs/format.md#bootstrapped-tables.
 """
 
 from __future__ import annotations
@@ -10,11 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-METADATA_BOOTSTRAP_INSTANT: Final = "00000000000001"
-"""Requested time of a bootstrap's commit that has written skeletons, alone or beside whole files."""
-
-FULL_BOOTSTRAP_INSTANT: Final = "00000000000002"
-"""Requested time of a bootstrap's commit that has written whole files."""
+from hudi_hive.timeline.instants import METADATA_BOOTSTRAP_INSTANT
 
 RESTORE_SOURCE: Final = "restore the source as it was when the table was bootstrapped"
 """Remedy of errors about files of the source that are not what they were."""

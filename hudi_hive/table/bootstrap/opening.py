@@ -11,9 +11,10 @@ from hudi_hive.errors import FileVanishedError, PathNotFoundError, UnsupportedTa
 from hudi_hive.formats.base import BaseFile, open_base_file
 from hudi_hive.storage import Storage
 from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
-from hudi_hive.table.bootstrap.names import METADATA_BOOTSTRAP_INSTANT, RESTORE_SOURCE, is_skeleton
+from hudi_hive.table.bootstrap.names import RESTORE_SOURCE, is_skeleton
 from hudi_hive.table.bootstrap.stitched import StitchedFile
 from hudi_hive.table.properties import TableConfig
+from hudi_hive.timeline.instants import METADATA_BOOTSTRAP_INSTANT
 
 
 def open_table_file(storage: Storage, path: str, *, size: int | None = None) -> BaseFile:

@@ -34,6 +34,11 @@ WRITE_ACTIONS: Final = COMPLETED_WRITE_ACTIONS | {COMPACTION, LOG_COMPACTION, CL
 ACTIONS: Final = WRITE_ACTIONS | {CLEAN, ROLLBACK, RESTORE, SAVEPOINT, INDEXING, SCHEMA_COMMIT}
 """All actions of the table versions that we read."""
 
+METADATA_BOOTSTRAP_INSTANT: Final = "00000000000001"
+"""Requested time of a bootstrap's commit that has written skeletons, alone or beside whole files."""
+FULL_BOOTSTRAP_INSTANT: Final = "00000000000002"
+"""Requested time of a bootstrap's commit that has written whole files."""
+
 _COMPARABLE: Final = {COMPACTION: COMMIT, LOG_COMPACTION: DELTA_COMMIT, CLUSTERING: REPLACE_COMMIT}
 
 
@@ -176,7 +181,6 @@ _TEXT = re.compile(
 )
 _FORMS = "yyyyMMddHHmmssSSS, yyyyMMddHHmmss, yyyy-MM-dd or yyyy-MM-dd HH:mm:ss[.SSS]"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BOOTSTRAPS = frozenset({"00000000000001", "00000000000002"})
 
 
 def normalise_instant(value: str | date | datetime, timezone: str = "LOCAL") -> str:
@@ -246,7 +250,7 @@ def instant_to_millis(instant: str, timezone: str = "LOCAL") -> int:
     Raises:
         InvalidOptionError: the digits are no date.
     """
-    if instant in _BOOTSTRAPS:
+    if instant in (METADATA_BOOTSTRAP_INSTANT, FULL_BOOTSTRAP_INSTANT):
         return int(instant)
     digits = instant + "999" if len(instant) == 14 else instant[:17]
     try:

@@ -28,15 +28,10 @@ from hudi_hive.options import as_texts, write
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig, create_table, is_hudi_table
-from hudi_hive.table.bootstrap import (
-    FULL_BOOTSTRAP_INSTANT,
-    METADATA_BOOTSTRAP_INSTANT,
-    SourceFile,
-    write_index,
-)
+from hudi_hive.table.bootstrap import SourceFile, write_index
 from hudi_hive.table.keys import KeyGenerator, partition_value_columns
 from hudi_hive.timeline import InstantClock, Timeline
-from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, FULL_BOOTSTRAP_INSTANT, METADATA_BOOTSTRAP_INSTANT
 from hudi_hive.write.bootstrap.source import BootstrapMode, ListedFile, list_source, mode_selector, source_schema
 from hudi_hive.write.commit import Creation, WriteTransaction, creating, remove_unfinished
 from hudi_hive.write.coordination import LocalExecutor
