@@ -20,6 +20,7 @@ from hudi_hive.plan.model import CHANGE_SCHEMA, PLAN_SCHEMA, Query, ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage, hosts_of_range
 from hudi_hive.table.keys import partition_value_columns
+from hudi_hive.table.view import log_bytes
 
 SPLIT_SCHEMA: Final = pa.schema(
     [
@@ -152,7 +153,7 @@ def make_splits(
             rows, start, length = pieces
     at = pa.array(rows)
     chosen = slices.take(at)
-    bytes_of = length + _log_bytes(slices)[rows]
+    bytes_of = length + log_bytes(slices)[rows]
     columns = {
         "start": pa.array(start),
         "length": pa.array(length),
@@ -308,16 +309,6 @@ def _cut_rows(slices: pa.Table, options: SplitOptions) -> npt.NDArray[np.int64]:
 def _as_structs(changes: pa.Table) -> pa.Array:
     columns = [changes.column(name).combine_chunks() for name in CHANGE_SCHEMA.names]
     return pa.StructArray.from_arrays(columns, fields=list(CHANGE_SCHEMA))
-
-
-def _log_bytes(slices: pa.Table) -> npt.NDArray[np.int64]:
-    """Bytes of the log files of each slice."""
-    sizes = slices.column("log_sizes").combine_chunks()
-    parents = pc.list_parent_indices(sizes).to_numpy()
-    flat = pc.fill_null(pc.list_flatten(sizes), 0).to_numpy()
-    total = np.zeros(slices.num_rows, np.int64)
-    np.add.at(total, parents, flat)
-    return total
 
 
 def _weights(sizes: npt.NDArray[np.int64], options: SplitOptions) -> npt.NDArray[np.int32]:

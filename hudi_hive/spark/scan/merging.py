@@ -49,6 +49,7 @@ from hudi_hive.spark.scan.log_effects import LogEffects, ReadBeside, SliceReques
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
 from hudi_hive.table.bootstrap import of_skeletons
+from hudi_hive.table.view import log_bytes
 
 MERGE_RULE = "hudi_hive.MergeRule"
 
@@ -439,7 +440,7 @@ def _of_slices(record: PlannedScan, plan: ScanPlan, started: float, beside: int 
     record = replace(
         record,
         partitions_planned=len(pc.unique(slices.column("partition"))),
-        bytes=int(pc.sum(_log_bytes(slices)).as_py() or 0) if beside is not None else plan.total_bytes,
+        bytes=int(log_bytes(slices).sum()) if beside is not None else plan.total_bytes,
         seconds=time.perf_counter() - started,
     )
     if beside is not None:
@@ -454,19 +455,13 @@ def _dealt(plan: ScanPlan, cores: int) -> tuple[ScanPlan, int]:
     A run is a task; Spark cuts a sequence into runs of equal length.
     """
     slices = plan.slices
-    sizes = pc.add(pc.fill_null(slices.column("base_size"), 0), _log_bytes(slices)).to_numpy()
+    sizes = pc.fill_null(slices.column("base_size"), 0).to_numpy() + log_bytes(slices)
     wanted = max(cores * _TASKS_PER_CORE, math.ceil(sizes.sum() / _BYTES_PER_TASK))
     tasks = min(slices.num_rows, wanted)
     largest_first = np.argsort(-sizes, kind="stable")
     order = np.concatenate([largest_first[first::tasks] for first in range(tasks)])
     # Runs of the first tasks would be the longer ones, where Spark makes the last ones longer.
     return replace(plan, slices=slices.take(pa.array(order[::-1].copy()))), tasks
-
-
-def _log_bytes(slices: pa.Table) -> pa.Array:
-    sizes = slices.column("log_sizes").combine_chunks()
-    totals = [sum(item) if item else 0 for item in sizes.to_pylist()]
-    return pa.array(totals, pa.int64())
 
 
 def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:
