@@ -8,19 +8,13 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import PathNotFoundError, UnsupportedTableError
 from hudi_hive.formats.avro import read_container
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.bootstrap import is_skeleton
 from tests.support.bootstrapped import bootstrapped_names, unzip_bootstrapped
 from tests.support.running.long import with_long_cases
 
 NAMES = bootstrapped_names()
 OPTIONS = {"hoodie.datasource.write.recordkey.field": "id"}
-META = (
-    "_hoodie_commit_time",
-    "_hoodie_commit_seqno",
-    "_hoodie_record_key",
-    "_hoodie_partition_path",
-    "_hoodie_file_name",
-)
 
 
 def opened(name, tmp_path):
@@ -29,7 +23,7 @@ def opened(name, tmp_path):
 
 def rows(table):
     whole = HudiTable.open(table.path).scan().to_arrow()
-    return {row["id"]: row for row in whole.drop_columns(list(META)).to_pylist()}
+    return {row["id"]: row for row in whole.drop_columns(list(META_FIELDS)).to_pylist()}
 
 
 def skeletons(table):
@@ -38,7 +32,7 @@ def skeletons(table):
 
 
 def frame(table, some):
-    schema = pa.schema([field for field in HudiTable.open(table.path).scan().schema if field.name not in META])
+    schema = pa.schema([field for field in HudiTable.open(table.path).scan().schema if field.name not in META_FIELDS])
     return pa.Table.from_pylist(some, schema)
 
 

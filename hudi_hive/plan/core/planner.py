@@ -424,7 +424,7 @@ class PlanBuilder:
         if self.evolved_schema is not None and self.row_filter is not None:
             self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
         trusted = (options.record_index, self.evolved_schema, options.secondary_index, options.expression_index)
-        bootstrapped = self.client.config.bootstrap_base_path is not None
+        bootstrapped = self.client.config.is_bootstrapped
         context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted, has_skeletons=bootstrapped)
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps

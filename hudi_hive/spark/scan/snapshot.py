@@ -156,7 +156,7 @@ class TableSnapshot:
     @property
     def has_skeletons(self) -> bool:
         """Whether base files may be skeletons, whose other columns are in files of the table's source."""
-        return self.client.config.bootstrap_base_path is not None
+        return self.client.config.is_bootstrapped
 
     @property
     def lacks_reader(self) -> bool:

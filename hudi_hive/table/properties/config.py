@@ -129,6 +129,11 @@ class TableConfig:
     bootstrap_index_enabled: bool
 
     @property
+    def is_bootstrapped(self) -> bool:
+        """Whether a bootstrap made the table, so that base files may be skeletons."""
+        return self.bootstrap_base_path is not None
+
+    @property
     def is_partitioned(self) -> bool:
         """Whether the table has partition columns."""
         return bool(self.partition_fields)

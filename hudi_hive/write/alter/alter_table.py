@@ -286,7 +286,7 @@ def _refuse(client: MetaClient) -> None:
     refuse_to_write(config, client.base_path)
     reasons = {
         f"with base files of the format {config.base_file_format.upper()}": config.base_file_format == "hfile",
-        "that was bootstrapped": config.bootstrap_base_path is not None,
+        "that was bootstrapped": config.is_bootstrapped,
     }
     for reason, holds in reasons.items():
         if holds:

@@ -72,7 +72,7 @@ def with_source_files(client: MetaClient, slices: pa.Table) -> pa.Table:
     Raises:
         PathNotFoundError, UnsupportedTableError: nothing tells the source of a skeleton.
     """
-    if client.config.bootstrap_base_path is None:
+    if not client.config.is_bootstrapped:
         return slices
     places = zip(slices["partition"].to_pylist(), slices["base_file"].to_pylist(), strict=True)
     files = [source_file(client.storage, data_file_path(folder, name)) if name else None for folder, name in places]

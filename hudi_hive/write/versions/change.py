@@ -102,7 +102,7 @@ def change_version(
             path=client.base_path,
             remedy="a write of Hudi 0.15 upgrades them to version 6",
         )
-    if client.config.bootstrap_base_path is not None and before != target:
+    if client.config.is_bootstrapped and before != target:
         raise UnsupportedTableError(
             "the version of a bootstrapped table is not changed", path=client.base_path, remedy="let Hudi change it"
         )

@@ -121,7 +121,7 @@ def test_fields_of_nested_columns_are_those_of_their_names(spark, tmp_path):
         assert same(spark.table("nested"), HudiTable.open(path))  # whole columns are kept from here on
 
 
-def test_conditions_are_not_asked_of_rows_that_do_not_count(spark, make):
+def test_filters_are_not_evaluated_on_base_rows_that_log_files_replace(spark, make):
     path = make()
     updated(path, range(300), 6, 1.0)
     hudi_spark.load(spark, path).createOrReplaceTempView("rows")
@@ -146,7 +146,7 @@ def test_without_room_python_tasks_merge(spark, make):
     assert same(frame, HudiTable.open(path)) and BESIDE in hudi_spark.explain(frame)
 
 
-def test_what_is_kept_may_be_lost(spark, make):
+def test_cached_log_records_that_executors_lose_are_read_again(spark, make):
     path = make()
     updated(path, range(0, 90, 2), 6, 1.0)
     frame = hudi_spark.load(spark, path)

@@ -401,7 +401,7 @@ def test_overwriting_with_options_that_contradict_the_table_makes_another(spark,
     assert rows_of(path) == {"k7": 1.0} and len(HudiTable.open(str(path)).timeline.write_instants()) == 2
 
 
-def test_a_driver_without_pandas_is_told_what_to_install(spark, tmp_path, monkeypatch):
+def test_a_write_on_a_driver_without_pandas_raises_an_error_with_the_remedy(spark, tmp_path, monkeypatch):
     """PySpark asks for pandas before it runs a step of Python, which uses none."""
     pa.array([1])  # PyArrow looks for pandas once, and this is no matter of its own
     monkeypatch.setitem(sys.modules, "pandas", None)

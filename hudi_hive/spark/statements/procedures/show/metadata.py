@@ -177,7 +177,7 @@ def _show_table_properties(call: ProcedureCall) -> Rows:
 
 def _bootstrap_index(call: ProcedureCall) -> BootstrapIndex:
     client = call.client
-    if client.config.bootstrap_base_path is None or not BootstrapIndex.is_present(client.storage):
+    if not client.config.is_bootstrapped or not BootstrapIndex.is_present(client.storage):
         raise SparkError(
             f"CALL {call.procedure.name}: the table has no bootstrap index",
             path=call.location,
