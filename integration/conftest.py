@@ -18,7 +18,7 @@ from hudi_hive.spark.versions import SPARK
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
-from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
+from integration.support.metastores import HIVE_EXEC, QUICK_DERBY, RELEASES, TRANSACTIONS, ReleasedMetastore
 from integration.support.spark_options import JAVA_OPTIONS, PYTHON_WORKERS
 from integration.support.stores.database import DatabaseServer
 from integration.support.stores.database_servers import DATABASES
@@ -62,6 +62,7 @@ def embedded_metastore(
     """An embedded metastore, or that which the tests are to run on instead."""
     folder = tmp_path_factory.mktemp("metastore")
     if not DATABASE_NAME:
+        (folder / "derby.properties").write_text(QUICK_DERBY)
         with EmbeddedMetastore(folder) as running:
             yield running
         return

@@ -167,6 +167,9 @@ HIVE_EXEC: Mapping[str, Artifact] = {
 QUICK_RETRIES: Final = {"metastore.hmshandler.retry.interval": "1ms"}
 """Of a metastore that does not wait for two seconds before it tries again what the database refused."""
 
+QUICK_DERBY: Final = "derby.system.durability=test\nderby.language.statementCache.size=1000\n"
+"""``derby.properties`` of a database that is to last no longer than a test: it does not wait for the disk."""
+
 TRANSACTIONS: Final = {
     "hive.support.concurrency": "true",
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
@@ -270,12 +273,13 @@ class ReleasedMetastore:
         if self.store is not None:
             properties |= self.store.properties
         _write_configuration(self.directory, database, properties | self._properties)
+        settings = QUICK_DERBY
         if self._jars:  # Hive's own threads in it, of compaction, read only this file
             shutil.copyfile(self.directory / "metastore-site.xml", self.directory / "hive-site.xml")
             # Metastore 4.0 now and then keeps a commit and a client that polls for its lock waiting for one another,
             # one for Derby, the other for the Java lock of the first, which tries eleven times before it gives up.
-            derby = "derby.locks.waitTimeout=1\nderby.locks.deadlockTimeout=1\n"
-            (self.directory / "derby.properties").write_text(derby)
+            settings += "derby.locks.waitTimeout=1\nderby.locks.deadlockTimeout=1\n"
+        (self.directory / "derby.properties").write_text(settings)
         jars = [fetch(jar) for jar in (*self._jars, *([self.store.driver] if self.store else []))]
         arguments = (f"-Xmx{self._heap}", *self._java_options, _CLASS + "HiveMetaStore", "-p", str(self._port))
         java = _java(home, self.directory, *arguments, jars=jars)

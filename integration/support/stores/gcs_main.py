@@ -17,9 +17,7 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from moto.server import DomainDispatcherApplication, create_backend_app
-
-from integration.support.stores.s3_main import serve
+from integration.support.stores.s3_main import QuickDispatcher, serve
 
 BUCKET: Final = "lake"
 TOKEN: Final = "ya29.token-of-the-tests"
@@ -104,4 +102,4 @@ def _refusal(start_response: Callable[..., Any], status: str, code: str) -> Iter
 
 
 if __name__ == "__main__":
-    serve(GoogleStorage(DomainDispatcherApplication(create_backend_app)))
+    serve(GoogleStorage(QuickDispatcher()))

@@ -36,6 +36,20 @@ class AtomicPuts:
             return self._application(environ, start_response)
 
 
+class QuickDispatcher(DomainDispatcherApplication):
+    """moto's choice of the service that is asked: moto lists the folders of its package anew for each request."""
+
+    def __init__(self) -> None:
+        super().__init__(create_backend_app)
+        self._backends: dict[str | None, Any] = {}
+
+    def get_backend_for_host(self, host: str | None) -> Any:
+        """The service of a host's name."""
+        if host not in self._backends:
+            self._backends[host] = super().get_backend_for_host(host)
+        return self._backends[host]
+
+
 class QuietHandler(MotoRequestHandler):
     """Handles requests without a log."""
 
@@ -53,4 +67,4 @@ def serve(application: Callable[..., Iterable[bytes]]) -> None:
 
 
 if __name__ == "__main__":
-    serve(DomainDispatcherApplication(create_backend_app))
+    serve(QuickDispatcher())

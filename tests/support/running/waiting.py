@@ -25,8 +25,9 @@ def wait_until(state: Callable[[], T], what: str) -> T:
     Raises:
         AssertionError: it did not come to that.
     """
-    end = time.monotonic() + SECONDS
+    start = time.monotonic()
     while not (seen := state()):
-        assert time.monotonic() < end, f"waited {SECONDS:.0f} s in vain: {what}"
-        time.sleep(0.01)
+        waited = time.monotonic() - start
+        assert waited < SECONDS, f"waited {SECONDS:.0f} s in vain: {what}"
+        time.sleep(min(0.01 + waited / 20, 0.25))  # what takes long is looked at less often: each look costs
     return seen
