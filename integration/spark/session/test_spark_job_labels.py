@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,9 +58,14 @@ def rows(spark: SparkSession, ts: int) -> Any:
     return spark.createDataFrame([(number, f"c{number % 3}", ts) for number in range(6)], COLUMNS).repartition(2)
 
 
-def test_jobs_of_a_statement_are_one_group_and_say_what_they_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_jobs_of_a_statement_are_one_group_and_say_what_they_do(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = str(tmp_path / "trips")
-    written = jobs(spark, lambda: hudi_spark.write(rows(spark, 1), path, OPTIONS))
+    with caplog.at_level(logging.INFO, "hudi_hive"):
+        written = jobs(spark, lambda: hudi_spark.write(rows(spark, 1), path, OPTIONS))
+    (told,) = [text for text in map(logging.LogRecord.getMessage, caplog.records) if "upsert" in text]
+    assert re.search(r"trips: upsert \d{17}: 6 inserted; 3 files, [\d,]+ bytes$", told)
     said = {description for description, _ in written}
     assert {"hudi upsert lake.trips: write files", "hudi upsert lake.trips: look records up"} <= said
     assert all(str(text).startswith("hudi upsert lake.trips: ") for text in said)

@@ -1,0 +1,92 @@
+"""Says what to do about a name that the session catalog has not: Spark's own error only says that it is not there."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from hudi_hive.errors import HudiHiveError, SparkError
+from hudi_hive.spark.bridge import JavaValue, relations, scala_items
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.table import MetaClient, is_hudi_table
+
+_SESSION_CATALOG: Final = "spark_catalog"
+_OF_MERGE_ON_READ: Final = ("_ro", "_rt")
+"""What a sync puts behind the name of a merge-on-read table, for its views."""
+
+
+def missing_table(hook: SessionHook, name: str) -> SparkError | None:
+    """What is wrong with a name that no table or view has, and what to do; None where we know no better than Spark.
+
+    Args:
+        hook: of the session.
+        name: as Spark's error has it, each part in back-ticks.
+    """
+    try:
+        return _missing_table(hook, name)
+    except (HudiHiveError, Py4JError, PySparkException):
+        return None  # Spark's own error says more than why it cannot be explained
+
+
+def _missing_table(hook: SessionHook, name: str) -> SparkError | None:
+    jvm, state = hook.environment.jvm, hook.session.sessionState()
+    parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+    if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
+        parts = parts[1:]
+    elif str(state.catalogManager().currentCatalog().name()) != _SESSION_CATALOG:
+        return None
+    catalog = state.catalog()
+    if len(parts) > 2 or "/" in parts[-1] or parts[0].lower() == _global_views(hook):
+        return None
+    database = parts[0] if len(parts) == 2 else str(catalog.getCurrentDatabase())
+    if not catalog.databaseExists(database):
+        return SparkError(
+            f"no table or view {database}.{parts[-1]}: there is no database {database}",
+            remedy=f"SHOW DATABASES lists them; `hudi-hive sync --database {shlex.quote(database)}` makes it "
+            "where it adds a Hudi table",
+        )
+    for table, path in _left_out(hook, catalog, database, parts[-1]):
+        words = ["hudi-hive", "sync", "--base-path", path, "--database", database, "--table", table]
+        return SparkError(
+            f"no table or view {database}.{parts[-1]}: a Hudi table lies in its place, but was not synced",
+            path=path,
+            remedy=f"run `{shlex.join(words)}`, or read it with spark.read.format('hudi').load('{path}')",
+        )
+    names = [str(one.table()) for one in scala_items(catalog.listTables(database))]
+    return SparkError(
+        f"no table or view {database}.{parts[-1]} in the catalog",
+        remedy=f"{_hint(parts[-1], names)}SHOW TABLES IN {database} lists them; `hudi-hive sync` adds a Hudi table",
+    )
+
+
+def _global_views(hook: SessionHook) -> str:
+    """The database of global temporary views, which is in no metastore."""
+    return str(hook.session.conf().get("spark.sql.globalTempDatabase")).lower()
+
+
+def _left_out(hook: SessionHook, catalog: JavaValue, database: str, name: str) -> Iterator[tuple[str, str]]:
+    """Hudi tables in the place of a name that were not synced: the name that a sync takes, and the base path."""
+    jvm = hook.environment.jvm
+    identifier = jvm.package("catalyst").TableIdentifier("t", jvm.some(database))
+    place = str(relations(jvm).qualified(hook.session, catalog.defaultTablePath(identifier)))
+    bare = next((name[: -len(end)] for end in _OF_MERGE_ON_READ if name.lower().endswith(end)), None)
+    for table in dict.fromkeys(one for one in (name, name.lower(), bare) if one):
+        path = f"{place[: -len('/t')]}/{table}"
+        options = hook.environment.store_options(hook.session, path)
+        with suppress(HudiHiveError):  # a store that does not answer: the name may still be explained
+            if not is_hudi_table(path, options):
+                continue
+            if table != bare or MetaClient.load(path, options).config.is_merge_on_read:
+                yield table, path
+
+
+def _hint(name: str, names: Sequence[str]) -> str:
+    nearest = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {nearest[0]}? " if nearest else ""
