@@ -9,5 +9,6 @@ from __future__ import annotations
 from hudi_hive.sql.catalog import ConnectorCatalog, PathCatalog, TableCatalog
 from hudi_hive.sql.engine import SqlEngine
 from hudi_hive.sql.insert import is_insert
+from hudi_hive.sql.run import StatementScan
 
-__all__ = ["ConnectorCatalog", "PathCatalog", "SqlEngine", "TableCatalog", "is_insert"]
+__all__ = ["ConnectorCatalog", "PathCatalog", "SqlEngine", "StatementScan", "TableCatalog", "is_insert"]

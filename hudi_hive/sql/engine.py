@@ -14,7 +14,7 @@ from hudi_hive.errors import HudiHiveError, NoSuchObjectError, SqlError, Unsuppo
 from hudi_hive.sql.catalog import ConnectorCatalog, InsertTarget, PathCatalog, TableCatalog
 from hudi_hive.sql.insert import parse_insert
 from hudi_hive.sql.instances import InstancePool
-from hudi_hive.sql.run import Run, StatementTable, StatementView
+from hudi_hive.sql.run import Run, StatementScan, StatementTable, StatementView
 from hudi_hive.sql.statement import Show, Statement, TableName, connection_error, parse_statement
 from hudi_hive.sql.views import plain_view
 
@@ -115,12 +115,37 @@ class SqlEngine:
             if statement.show is not None:
                 run.close(well=True)
                 return self._names(statement.show)
-            self._register(run, statement)
+            opened = self._opened(run, statement)
+            run.register(statement, opened, self._default_schema)
             schema, batches = run.start(statement, batch_size)
         except BaseException:
             run.close()
             raise
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def scans(self, sql: str) -> list[StatementScan]:
+        """Plan what a statement would read of each Hudi table, and say what was left out by what; nothing is run.
+
+        The filters are those that DuckDB would push down when it plans the statement; what it learns of a join while it
+        runs is not among them. Metadata tables, and tables of a metastore that are read by splits, are left out.
+
+        Args:
+            sql: as for :meth:`query`, with or without EXPLAIN.
+
+        Returns:
+            One for each table and moment that the statement names, by their names.
+
+        Raises:
+            HudiHiveError: as :meth:`query`.
+        """
+        run = Run(self._pool)
+        try:
+            statement = parse_statement(run.connection, sql)
+            if statement.show is not None:
+                return []
+            return run.scans(statement, self._opened(run, statement), self._default_schema)
+        finally:
+            run.close()
 
     def insert(self, sql: str, options: Mapping[str, Any] | None = None) -> WriteReport:
         """Run ``INSERT INTO table [(columns)] query``: the rows of the query become one commit.
@@ -172,7 +197,8 @@ class SqlEngine:
         for run in list(self._runs):
             run.remove_folder()
 
-    def _register(self, run: Run, statement: Statement) -> None:
+    def _opened(self, run: Run, statement: Statement) -> list[StatementTable | StatementView]:
+        """The tables of a statement, and its views behind what they read."""
         tables: dict[tuple[str, str], TableName] = {}  # a table that is named in two ways is opened once
         for table in statement.tables:
             tables.setdefault(((table.schema or self._default_schema).lower(), table.view.lower()), table)
@@ -184,7 +210,7 @@ class SqlEngine:
                 if table.certain:
                     raise
                 run.unread[view] = error  # most likely it is a common table expression that is meant
-        run.register(statement, list(opened.values()), self._default_schema)
+        return list(opened.values())
 
     def _open(
         self,

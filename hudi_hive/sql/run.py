@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pyarrow as pa
 
-from hudi_hive.connector import ScanDataset, ScanSource
+from hudi_hive.connector import ScanDataset, ScanSource, TableSource
 from hudi_hive.connector.files import DuckDBFiles, FileSet, FileSource, RestSource, divide, left_out_bits, quoted
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SqlError
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan import footer_steps, read_plan
 from hudi_hive.sql.instances import CATALOG, Instance, InstancePool
 from hudi_hive.sql.scan_filters import PlannedTable, scan_filters
 from hudi_hive.sql.statement import Statement, connection_error, message_of
@@ -21,7 +21,7 @@ from hudi_hive.sql.views import PlainView, select_of
 
 if TYPE_CHECKING:
     from hudi_hive.connector import ConnectorView
-    from hudi_hive.plan import ScanPlan
+    from hudi_hive.plan import PlanStep, ScanPlan
     from hudi_hive.table import MetaClient
 
 _OF_FILES: Final = re.compile(
@@ -53,6 +53,21 @@ class StatementView:
     view: str
     registered: ConnectorView
     plain: PlainView
+
+
+@dataclass(frozen=True, slots=True)
+class StatementScan:
+    """What a statement would read of one table.
+
+    Attributes:
+        table: ``schema.table``.
+        plan: the slices that would be read, and the filter that was found in the statement.
+        steps: what each step of planning left out, then what the footers of the files do.
+    """
+
+    table: str
+    plan: ScanPlan
+    steps: Sequence[PlanStep]
 
 
 class Run:
@@ -99,9 +114,7 @@ class Run:
                 self._change(self._pool.take(folders))
         views = [one for one in opened if isinstance(one, StatementView)]
         with self.translated():
-            for schema in dict.fromkeys([*(one.schema for one in opened), default_schema]):
-                self._create_schema(schema)
-            self.connection.execute(f"USE {quoted(CATALOG)}.{quoted(default_schema)}")
+            self._create_schemas(opened, default_schema)
             narrows = (statement.has_conditions or bool(views)) and any(
                 source is not None and source.narrows for source in sources.values()
             )
@@ -114,6 +127,25 @@ class Run:
                     self._view(table, self._divided(source, filters.get(number)))
             if not narrows:
                 self._views(views)
+
+    def scans(
+        self, statement: Statement, opened: Sequence[StatementTable | StatementView], default_schema: str
+    ) -> list[StatementScan]:
+        """What the statement would read of each table that it names; arguments as for :meth:`register`."""
+        tables = [one for one in opened if isinstance(one, StatementTable)]
+        views = [one for one in opened if isinstance(one, StatementView)]
+        if statement.names_files or self.unread:
+            self._change(self._pool.strict())
+        with self.translated():
+            self._create_schemas(opened, default_schema)
+            filters = self._filters(statement, tables, views)
+        scans = []
+        for number, table in enumerate(tables):
+            if isinstance(table.source, TableSource):
+                plan = table.source.plan(filters.get(number))
+                steps = [*plan.steps, *footer_steps(table.source.client.storage, plan)]
+                scans.append(StatementScan(f"{table.schema}.{table.view}", plan, steps))
+        return sorted(scans, key=lambda scan: scan.table)
 
     def _change(self, instance: Instance) -> None:
         self.close(well=True)
@@ -226,6 +258,11 @@ class Run:
         finally:
             reader.close()
             self.close(well=well)
+
+    def _create_schemas(self, opened: Sequence[StatementTable | StatementView], default_schema: str) -> None:
+        for schema in dict.fromkeys([*(one.schema for one in opened), default_schema]):
+            self._create_schema(schema)
+        self.connection.execute(f"USE {quoted(CATALOG)}.{quoted(default_schema)}")
 
     def _create_schema(self, schema: str) -> None:
         if schema.lower() in ("system", "temp"):

@@ -162,6 +162,21 @@ def test_rows_of_a_statement_and_its_errors(browser):
         assert 'role="alert"' in browser.page(f"{key}/query", {"sql": wrong})
 
 
+def test_a_plan_of_a_statement_says_what_its_filter_left_out_of_each_table(browser):
+    asked = {
+        "sql": "SELECT count(*) FROM v8_cow_part_mdt a JOIN v9_mor_event_time b ON a.page = b.note "
+        "WHERE a.city = 'oslo'",
+        "how": "explain",
+    }
+    text = unescape(browser.page(f"{table_key(browser, 'v8_cow_part_mdt')}/query", asked))
+    pruned, whole = re.findall(r"What was left out of (.*?)</section>", text, re.DOTALL)
+    assert pruned.startswith("default.v8_cow_part_mdt") and "by the statement's filter of city" in pruned
+    left, total = map(int, re.search(r"(\d+) of (\d+) partitions", pruned).groups())
+    assert 0 < left < total
+    assert whole.startswith("default.v9_mor_event_time") and "no filter that files could be left out by" in whole
+    assert "Plan of DuckDB" in text and 'role="alert"' not in text
+
+
 def test_a_statement_that_takes_too_long_is_stopped(lake):
     with UiServer(UiSettings(paths=(str(lake),), query_seconds=0.2)) as server:
         browser = Browser(server)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 from hudi_hive.errors import HudiHiveError, SqlError
 from hudi_hive.table_api import HudiTable
 from hudi_hive.ui.lake import Lake, TableEntry
+
+if TYPE_CHECKING:
+    from hudi_hive.sql import SqlEngine
 
 ROWS: Final = 500
 """Rows of an answer that are shown."""
@@ -33,13 +36,17 @@ def query_page(lake: Lake, entry: TableEntry, parameters: Mapping[str, str]) -> 
         "is_cut": False,
         "error": None,
         "plan": None,
+        "scans": [],
         "names": [item.sql_name for item in lake.entries()][:50],
         "answered": False,
     }
     if not statement:
         return page
     try:
-        answer = _first_rows(lake, f"EXPLAIN {statement}" if is_explained else statement)
+        engine = _engine(lake)
+        with _stopped_after(engine.interrupt, lake.settings.query_seconds):
+            answer = _first_rows(engine, f"EXPLAIN {statement}" if is_explained else statement)
+            page["scans"] = engine.scans(statement) if is_explained else []
     except HudiHiveError as error:
         page["error"] = str(error)
         return page
@@ -76,18 +83,21 @@ def plan_page(table: HudiTable, parameters: Mapping[str, str]) -> dict[str, Any]
     return page
 
 
-def _first_rows(lake: Lake, statement: str) -> pa.Table:
-    """Up to one row more than is shown."""
+def _engine(lake: Lake) -> SqlEngine:
     from hudi_hive.sql import SqlEngine
 
-    engine = SqlEngine(
+    return SqlEngine(
         tables={item.sql_name: item.path for item in lake.entries()},
         memory_limit=_MEMORY,
         storage_options=dict(lake.settings.storage_options),
     )
+
+
+def _first_rows(engine: SqlEngine, statement: str) -> pa.Table:
+    """Up to one row more than is shown."""
     batches: list[pa.RecordBatch] = []
     rows = 0
-    with _stopped_after(engine.interrupt, lake.settings.query_seconds), engine.query(statement) as reader:
+    with engine.query(statement) as reader:
         for batch in reader:
             batches.append(batch.slice(0, ROWS + 1 - rows))
             rows += batches[-1].num_rows
