@@ -10,3 +10,9 @@ COPY --from=driver --chown=hive:hive /usr/share/java/postgresql.jar /opt/hive/li
 # Hadoop's own jars for S3 lie beside its tools; the settings take the keys from the environment.
 ENV HADOOP_OPTIONAL_TOOLS=hadoop-aws
 COPY --chown=hive:hive core-site.xml /opt/hadoop/etc/hadoop/core-site.xml
+COPY --chmod=755 metastore.sh /
+# A new volume belongs to whom its folder in the image belongs to: here the user 1000 (hive), as in the other image.
+USER root
+RUN install --directory --owner 1000 /lake
+USER 1000
+ENTRYPOINT ["/metastore.sh"]

@@ -10,7 +10,8 @@ FROM python:3.11-slim-bookworm
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless procps \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home hudi
+    && useradd --uid 1000 --create-home hudi \
+    && install --directory --owner 1000 /lake
 WORKDIR /opt/hudi_hive
 COPY requirements.lock ./
 COPY --from=wheel /wheels ./wheels
@@ -20,7 +21,7 @@ RUN wheel="$(ls wheels/*.whl)" \
 ADD --chmod=644 https://repo1.maven.org/maven2/org/apache/hadoop/hadoop-aws/3.5.0/hadoop-aws-3.5.0.jar /opt/s3a/
 ADD --chmod=644 https://repo1.maven.org/maven2/software/amazon/awssdk/bundle/2.35.4/bundle-2.35.4.jar /opt/s3a/
 ADD --chmod=644 https://repo1.maven.org/maven2/software/amazon/s3/analyticsaccelerator/analyticsaccelerator-s3/1.3.1/analyticsaccelerator-s3-1.3.1.jar /opt/s3a/
-USER hudi
+USER 1000
 WORKDIR /home/hudi
 ENTRYPOINT ["hudi-hive"]
 CMD ["--help"]
