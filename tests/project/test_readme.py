@@ -31,6 +31,15 @@ def test_readme_and_the_site_show_only_pictures_that_are_there():
             assert (page.parent / picture).exists(), f"{page}: {picture}"
 
 
+def test_each_page_of_the_ui_has_a_picture_that_is_shown():
+    shown = (ROOT / "docs" / "ui.md").read_text(encoding="utf-8")
+    pictures = {path.name for path in (ROOT / "docs" / "img").glob("ui-*.png")}
+    templates = {path.stem for path in (ROOT / "hudi_hive" / "ui" / "templates").glob("*.html")}
+    pages = templates - {"base", "error", "parts", "metadata"} | {"metadata-table"}
+    assert {f"ui-{page}.png" for page in pages} <= pictures
+    assert [picture for picture in sorted(pictures) if f"](img/{picture})" not in shown] == []
+
+
 def test_make_targets_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -69,6 +69,16 @@ def test_every_face_has_a_page_of_the_api():
         assert public_names(face)
 
 
+def test_what_pages_import_is_in_the_api():
+    names = {face: set(public_names(face)) for face in FACES}
+    imported = set()
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]:
+        for face, words in re.findall(r"from (hudi_hive[\w.]*) import ([\w, ]+)", page.read_text(encoding="utf-8")):
+            imported |= {(face, name) for name in re.findall(r"\w+", words.split(" as ")[0])}
+    assert len(imported) > 20
+    assert {(face, name) for face, name in imported if name not in names.get(face, ())} == set()
+
+
 def test_docstrings_become_markdown():
     text = "See :class:`~hudi_hive.plan.ScanPlan`, as in::\n\n    scan.plan()\n"
     assert as_markdown(text) == "See `ScanPlan`, as in:\n\n    scan.plan()\n"

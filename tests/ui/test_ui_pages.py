@@ -202,6 +202,34 @@ def test_versions_of_a_schema_stand_side_by_side(browser):
     }
 
 
+def test_what_is_pending_and_what_holds_a_lock_is_shown(tmp_path):
+    path = tmp_path / "busy"
+    columns = {"id": ["a", "b"], "p": ["x", HOSTILE]}
+    options = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
+    table = HudiTable.create(
+        path, name="busy", record_keys=["id"], partition_fields=["p"], table_type="MERGE_ON_READ", options=options
+    )
+    first = table.upsert(pa.table(columns)).instant.requested
+    table.savepoint(first, user="ana", comments=HOSTILE)
+    table.upsert(pa.table({"id": ["a"], "p": ["x"]}))
+    table.compact({"hoodie.compact.inline.max.delta.commits": "1"}, schedule=True)
+    table.cluster({"hoodie.clustering.plan.strategy.sort.columns": "id"}, schedule=True)
+    (path / ".hoodie" / "lock").write_text(f"held by {HOSTILE}")
+    with UiServer(UiSettings(paths=(str(path),))) as server:
+        browser = Browser(server)
+        browser.log_in()
+        (key,) = browser.keys()
+        text = unescape(browser.page(f"{key}/services"))
+        assert "Pending instants: 2" in text and "File slices to compact: 1" in text and "Savepoints: 1" in text
+        assert "File groups to cluster: 1" in text and "Lock files: 1" in text and "held by" in text
+        timeline = HudiTable.open(path).timeline
+        for waiting in (timeline.pending_compactions(), timeline.pending_clustering()):
+            assert waiting["file_id"][0].as_py() in text
+        assert f"<td>{timeline.pending_compactions()['compaction_instant'][0]}</td>" in text
+        for tab in TABS:
+            assert "<script" not in browser.page(key + tab), tab
+
+
 def test_a_metadata_table_is_compared_when_asked(browser):
     key = table_key(browser, "v8_cow_part_mdt")
     assert 'role="status"' not in browser.page(f"{key}/metadata")

@@ -29,6 +29,7 @@ def services_page(table: HudiTable) -> dict[str, Any]:
         }
         for instant in timeline.pending()
     ]
+    savepoints = table.savepoints()
     compactions, clustering = timeline.pending_compactions(), timeline.pending_clustering()
     return {
         "pending": pending[:_SHOWN],
@@ -38,7 +39,8 @@ def services_page(table: HudiTable) -> dict[str, Any]:
         "clustering": clustering.slice(0, _SHOWN).to_pylist(),
         "clustering_total": clustering.num_rows,
         "locks": _locks(table),
-        "savepoints": table.savepoints()[:_SHOWN],
+        "savepoints": savepoints[:_SHOWN],
+        "savepoints_total": len(savepoints),
     }
 
 
