@@ -13,7 +13,7 @@ from tests.support.code_blocks import page_blocks
 
 COMMANDS = [
     (block.where, line)
-    for block in page_blocks("", "bash")
+    for block in page_blocks("", "bash", "sh")
     for line in re.findall(r"^hudi-hive ((?:.*\\\n)*.*)$", block.text, re.MULTILINE)
 ]
 

@@ -156,6 +156,30 @@ def test_writes_are_logged_when_asked(tmp_path, caplog):
     assert "2 inserted; 1 files, " in line and line.endswith(" bytes")
 
 
+def test_normal_use_warns_of_nothing(tmp_path, caplog, recwarn):
+    path = tmp_path / "t"
+    table = HudiTable.create(
+        path, name="t", record_keys=["id"], partition_fields=["p"], table_type="MERGE_ON_READ", ordering_fields=["v"]
+    )
+    with caplog.at_level(logging.WARNING), FakeMetastore() as metastore:
+        for count in (PARTITIONS, 3):
+            table.upsert(rows_of(count))
+        table.delete(rows_of(1))
+        assert table.scan().to_arrow().num_rows == table.scan(row_filter="v >= 1").to_arrow().num_rows == 4
+        table.scan(query_type="incremental", begin="earliest").to_arrow()
+        table.compact({"hoodie.compact.inline.max.delta.commits": "1"})
+        table.cluster({"hoodie.clustering.plan.strategy.sort.columns": "v"})
+        table.clean({"hoodie.clean.commits.retained": "1"})
+        table.savepoint()
+        config = HiveSyncConfig(base_path=table.path, database="d", table="t", metastore_uris=metastore.uri)
+        for _ in range(2):
+            HiveSyncTool(config).sync()
+        list(IncrementalPuller(table.path, tmp_path / "checkpoint", tmp_path / "out").pull_all())
+        assert table.metadata.validate().is_valid
+    assert [record.getMessage() for record in caplog.records] == []
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 @pytest.mark.parametrize(("flags", "level"), [(("-q",), None), ((), "warning"), (("-v",), "warning")])
 def test_log_lines_of_commands(tmp_path, flags, level):
     path = unzip_fixture("v8_cow_part_mdt", tmp_path / "t")
