@@ -7,11 +7,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from hudi_hive.errors import HudiHiveError, PathNotFoundError, TableNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.table_api import HudiTable
 from hudi_hive.ui.settings import UiSettings
+
+METASTORE: Final = "metastore"
+"""The source of tables that a metastore has."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class TableEntry:
         key: stands for the table in addresses of pages; the same in every run.
         path: base path.
         sql_name: its name in the query box, ``name`` or ``database.name``.
-        source: where it was found: a path of the command line, or ``metastore``.
+        source: where it was found: a path of the command line, or :data:`METASTORE`.
     """
 
     key: str
@@ -128,4 +132,4 @@ class Lake:
                     continue
                 # Of a merge-on-read table's entries t, t_ro and t_rt the shortest name stands for it.
                 for name in sorted(paths, key=lambda name: (len(name), name)):
-                    yield paths[name], f"{schema}.{name}", "metastore"
+                    yield paths[name], f"{schema}.{name}", METASTORE

@@ -16,6 +16,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.ui import UiServer, UiSettings
 from hudi_hive.ui.pages import files_page, partitions_page
@@ -243,6 +244,25 @@ def test_a_sync_is_planned_and_changes_nothing(browser):
         with HiveMetastore(metastore.uri) as client:
             assert "create table" in text and client.databases() == ["default"]
     assert 'role="alert"' in browser.page(f"{table_key(browser, 'v8_cow_part_mdt')}/sync", asked)
+
+
+def test_tables_of_a_metastore_are_shown_once_under_their_names(lake):
+    with FakeMetastore() as metastore:
+        for name in ("v8_cow_part_mdt", "v9_mor_event_time"):
+            path = next(lake.rglob(f"{name}*/.hoodie")).parent
+            config = HiveSyncConfig(base_path=str(path), database="d", table=name, metastore_uris=metastore.uri)
+            HiveSyncTool(config).sync()
+            # Of a merge-on-read table there are entries d.t, d.t_ro and d.t_rt.
+        with UiServer(UiSettings(metastore_uris=metastore.uri)) as server:
+            browser = Browser(server)
+            browser.log_in()
+            shown = re.findall(r'<a href="/tables/[0-9a-f]+">([^<]*)</a>', browser.page("/"))
+            assert shown == ["d.v8_cow_part_mdt", "d.v9_mor_event_time"]
+            key = table_key(browser, "d.v9_mor_event_time")
+            asked = {"sql": "SELECT count(*) AS n FROM d.v9_mor_event_time", "how": "run"}
+            assert "<td>10</td>" in browser.page(f"{key}/query", asked)
+            steps = browser.page(f"{key}/sync", {"metastore_uris": metastore.uri, "database": "d", "compare": "yes"})
+            assert "The entry is up to date" in steps, unescape(steps.split("<tbody>")[1])
 
 
 def test_a_table_that_is_broken_hides_no_other(lake, tmp_path):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_PREFIX as PREFIX
 from hudi_hive.options import sync as declared
-from hudi_hive.ui.lake import Lake, TableEntry
+from hudi_hive.ui.lake import METASTORE, Lake, TableEntry
 
 _STEPS: Final = 200
+_LOCAL: Final = "file:"
 
 
 def sync_page(lake: Lake, entry: TableEntry, parameters: Mapping[str, str]) -> dict[str, Any]:
     """The steps that a sync would take; the form alone until it is sent. Nothing is changed."""
     settings = lake.settings
-    database, _, name = entry.sql_name.rpartition(".") if entry.source == "metastore" else ("", "", "")
+    database, _, name = entry.sql_name.rpartition(".") if entry.source == METASTORE else ("", "", "")
     form = {
         "metastore_uris": parameters.get("metastore_uris", settings.metastore_uris or "").strip(),
         "database": parameters.get("database", database).strip(),
@@ -43,9 +45,29 @@ def _steps(lake: Lake, entry: TableEntry, form: Mapping[str, str]) -> tuple[list
     }
     options = {
         **lake.settings.sync_options,
-        declared.BASE_PATH.name: entry.path,
+        declared.BASE_PATH.name: _as_synced(entry, form),
         **{PREFIX + name: text for name, text in named.items() if text},
     }
     storage = dict(lake.settings.storage_options) or None
     report = HiveSyncTool(HiveSyncConfig.from_options(options, storage_options=storage)).sync(dry_run=True)
     return report.plan.rows(), report.total_calls
+
+
+def _as_synced(entry: TableEntry, form: Mapping[str, str]) -> str:
+    """The base path as the entry's last sync had it: a metastore spells local paths otherwise (``file:/``)."""
+    if entry.source != METASTORE or not entry.path.startswith(_LOCAL):
+        return entry.path
+    from hudi_hive.metastore import HiveMetastore
+
+    # No entry, or a metastore that wants a login: the sync says what is wrong.
+    database, _, name = entry.sql_name.rpartition(".")
+    with suppress(HudiHiveError), HiveMetastore(form["metastore_uris"]) as metastore:
+        information = metastore.table(form["database"] or database, form["table"] or name).sd.serdeInfo
+        path = str(((information and information.parameters) or {}).get("path", ""))
+        if _plain(path) == _plain(entry.path):
+            return path
+    return _plain(entry.path)
+
+
+def _plain(path: str) -> str:
+    return "/" + path.removeprefix(_LOCAL).strip("/")
