@@ -1,4 +1,4 @@
-"""Progress bars in a terminal or notebook, by rich."""
+"""Progress bars in a terminal, by rich."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
+
+from hudi_hive.progress.notebook import notebook_bars
 
 
 class ProgressStep(Protocol):
@@ -54,7 +55,7 @@ def tracked(description: str, total: int | None, unit: str = "files") -> Iterato
         total: how many items there are; a step of fewer than two is not shown.
         unit: what is counted.
     """
-    display = _display if _display is not None else _of_notebook()
+    display = _display if _display is not None else notebook_bars()
     if display is None or (total is not None and total < 2):
         yield _NO_STEP
         return
@@ -70,7 +71,7 @@ def show_progress(display: ProgressDisplay | None = None) -> Iterator[None]:
     """Show the progress of all work of this process while the block runs.
 
     Args:
-        display: where; bars on standard error without it.
+        display: where; bars on standard error without it, in a notebook below the cell.
 
     Example:
         >>> from hudi_hive.progress import show_progress
@@ -81,18 +82,9 @@ def show_progress(display: ProgressDisplay | None = None) -> Iterator[None]:
     if display is None:
         from hudi_hive.progress.bars import ProgressBars
 
-        display = ProgressBars()
+        display = notebook_bars() or ProgressBars()
     before, _display = _display, display
     try:
         yield
     finally:
         _display = before
-
-
-def _of_notebook() -> ProgressDisplay | None:
-    """Bars in a Jupyter notebook, whose kernel has loaded this module; None elsewhere."""
-    if "ipykernel" not in sys.modules:
-        return None
-    from hudi_hive.progress.bars import ProgressBars
-
-    return ProgressBars()

@@ -32,6 +32,11 @@ def run_notebook(name: str, folder: Path) -> str:
     """
     notebook = nbformat.read(FOLDER / name, as_version=4)
     assert all(not cell.get("outputs") and not cell.get("execution_count") for cell in notebook.cells), "clear it"
+    return run_cells(notebook, folder)
+
+
+def run_cells(notebook: nbformat.NotebookNode, folder: Path) -> str:
+    """Run the cells of a notebook, see :func:`run_notebook`; what they wrote to standard error counts as shown."""
     manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=_ThisInterpreter())
     client = NotebookClient(
         notebook, km=manager, timeout=_LIMIT_S, startup_timeout=_LIMIT_S, resources={"metadata": {"path": str(folder)}}
@@ -41,4 +46,5 @@ def run_notebook(name: str, folder: Path) -> str:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             shown.extend(output.get("data", {}).values())
+            shown.append(output.get("text", "") if output.get("name") == "stderr" else "")
     return "\n".join(shown)
