@@ -26,7 +26,7 @@ from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
 from hudi_hive.read.remote import deserialize_error
-from hudi_hive.spark.versions import JavaValue
+from hudi_hive.spark.versions import SPARK, JavaValue
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -185,13 +185,13 @@ def explain_missing_tables(explain: Callable[[str], HudiHiveError | None]) -> No
 
 def _explained(error: BaseException) -> BaseException:
     """Spark's error, with our text where it is about a table that is not there and we know more."""
-    text = getattr(error, "_desc", None)
+    text = getattr(error, SPARK.error_text, None)
     found = _NO_TABLE.search(text) if isinstance(text, str) else None
     said = None if found is None or _missing is None else _missing(found[1])
     if said is not None:
         place = _PLACE.search(str(text))
         said.message += "" if place is None else f" ({place[0]})"
-        setattr(error, "_desc", f"[TABLE_OR_VIEW_NOT_FOUND] {said}")  # noqa: B010 - a name that the type has not
+        setattr(error, SPARK.error_text, f"[TABLE_OR_VIEW_NOT_FOUND] {said}")
     return error
 
 

@@ -45,6 +45,7 @@ class SparkFamily(ABC):
         java_support: name of Java source that the rest of ours is compiled with; None without.
         has_scripts: whether its SQL has scripts, ``BEGIN … END``.
         has_procedures: whether its SQL has ``CALL``.
+        error_text: attribute in which an error that PySpark raises for the JVM has its text.
         fills_columns: whether inserts that leave columns out put their defaults into any table.
     """
 
@@ -54,6 +55,7 @@ class SparkFamily(ABC):
     java_support: str | None
     has_scripts: bool
     has_procedures: bool
+    error_text: str
     fills_columns: bool
 
     @abstractmethod

@@ -41,6 +41,7 @@ class Spark3(SparkFamily):
     java_support = "CollectionConverters"
     has_scripts = False
     has_procedures = False
+    error_text = "desc"
     fills_columns = False
 
     def __init__(self) -> None:

@@ -28,6 +28,7 @@ class Spark4(SparkFamily):
     java_support = None
     has_scripts = True
     has_procedures = True
+    error_text = "_desc"
     fills_columns = True
 
     def java_text(self, source: str) -> str:
