@@ -93,32 +93,22 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("metastore")
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    """One that runs, for the tests that leave it as it is; at most so many partitions come at once from it."""
-    limit = {"hive.metastore.limit.partition.request": "15"}
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore"), properties=limit) as metastore:
-        yield metastore
+@pytest.fixture
+def running(restarted):
+    """One that runs, for the tests that leave it as it is; at most 15 partitions come at once from it."""
+    return restarted.metastore
 
 
-def test_first_start_and_second_start(tmp_path):
-    stages: list[str] = []
-    metastore = EmbeddedMetastore(tmp_path / "a folder", progress=stages.append)
-    with metastore, HiveMetastore(metastore.uri) as client:
-        assert client.databases() == ["default"]
-        client.create_database("kept")
-        client.create_table(table_of("kept", "t", tmp_path / "t"))
-        add_numbered(client, client.table("kept", "t"), 30, tmp_path)
-        assert metastore.start() is metastore
-        first, port = metastore.pid, metastore.port
-    assert stages[0] == "starting Java" and stages[-1] == "ready"
-    assert not metastore.is_running
-    wait_until_gone(first)
+def test_first_start_and_second_start(restarted):
+    metastore = restarted.metastore
+    assert restarted.stages[0] == "starting Java" and restarted.stages[-1] == "ready"
+    assert not restarted.was_running
+    wait_until_gone(restarted.pid)
     assert metastore.log_path.exists()
-    with EmbeddedMetastore(metastore.directory, port=port), HiveMetastore(f"thrift://127.0.0.1:{port}") as client:
+    with HiveMetastore(f"thrift://127.0.0.1:{restarted.port}") as client:
         assert client.databases() == ["default", "kept"]
         assert len(list(client.partitions("kept", "t"))) == 30
-    inside = {path.name for path in (tmp_path / "a folder").iterdir()}
+    inside = {path.name for path in metastore.directory.iterdir()}
     assert {"conf", "metastore_db", "warehouse", "metastore.log"} <= inside
     assert not (Path.cwd() / "derby.log").exists() and not (Path.cwd() / "metastore_db").exists()
 

@@ -33,7 +33,7 @@ def use(client, database, folder):
     client.create_database(database)
     table = table_of(database, "t", folder / "t")
     client.create_table(table)
-    names = add_numbered(client, table, 300, folder)
+    names = add_numbered(client, table, 120, folder)
     assert [f"p={p.values[0]}" for p in client.partitions(database, "t")] == names
     client.drop_database(database, cascade=True)
 

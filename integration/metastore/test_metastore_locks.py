@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, LockError, LockLostError, LockTimeoutError
-from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.storage import Storage
@@ -19,14 +19,11 @@ PROVIDER = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider
 
 
 @pytest.fixture(scope="module")
-def uri(request, tmp_path_factory):
-    """A metastore whose database has the tables of transactions: the embedded one makes them for Hive's own tests."""
+def uri(request):
+    """A metastore whose database has the tables of transactions."""
     if os.environ.get("HUDI_HIVE_TEST_DATABASE"):
-        yield request.getfixturevalue("metastore_uri")
-        return
-    folder = tmp_path_factory.mktemp("metastore")
-    with EmbeddedMetastore(folder, properties={"hive.in.test": "true"}) as running:
-        yield running.uri
+        return request.getfixturevalue("metastore_uri")
+    return request.getfixturevalue("restarted").metastore.uri
 
 
 @pytest.fixture

@@ -22,11 +22,18 @@ pytestmark = pytest.mark.jvm
 
 
 class TestOldestRelease(OnOldestRelease, MutationBasics, TransactionBatches):
-    """Writes, merges and batches; all else on the newest release, and on each in a long run."""
+    """Writes and batches; all else on the newest release, and on each in a long run."""
+
+    @pytest.mark.long
+    def test_merges_leave_what_a_dictionary_would(
+        self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        super().test_merges_leave_what_a_dictionary_would(metastore, warehouse, transactions)
 
 
+@pytest.mark.long
 class TestContract(OnNewestRelease, MutationContract):
-    """What holds of each kind of mutations."""
+    """What holds of each kind of mutations; the fake has it in every run."""
 
     @pytest.fixture
     def kind(self, metastore: ReleasedMetastore, warehouse: Path) -> MutationKind:

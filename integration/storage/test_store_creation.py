@@ -26,6 +26,6 @@ def test_one_of_eight_creates_it(
     if store == "s3":
         s3: S3Server = request.getfixturevalue("s3")
         uri, options = s3.folder(), s3.options()
-    rounds = 1_000 if thorough else 30 if what == "file" else 5
+    rounds = 1_000 if thorough else 12 if what == "file" else 3
     result = racers.race(uri, options, rounds, what=what)
     assert result.is_right, str(result)

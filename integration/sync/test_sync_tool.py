@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.running.long import with_long_cases
 from tests.sync.shared.sync_refusal_tests import (
     test_a_missing_database_is_made_only_when_allowed,
     test_a_refused_column_change_keeps_the_stamp,
-    test_bad_input_raises_errors_of_this_package,
-    test_fields_in_another_order_than_the_folders_are_refused,
-    test_incremental_sync_refuses_a_second_folder_of_the_same_values,
     test_other_partition_keys_are_refused_or_made_anew,
-    test_two_folders_of_the_same_values_are_refused,
     test_values_that_do_not_fit_are_refused_before_anything_is_made,
 )
 from tests.sync.shared.sync_tool_helpers import client
@@ -19,53 +16,31 @@ from tests.sync.shared.sync_tool_tests import (
     check_first_sync,
     check_incremental_syncs,
     test_a_conditional_sync_moves_the_last_commit_only_with_other_changes,
-    test_a_last_sync_that_was_taken_back_compares_everything,
     test_a_moved_partition_keeps_its_own_parameters,
-    test_a_refused_filter_is_no_reason_to_fail,
     test_a_table_of_another_kind_is_left_alone,
     test_a_table_without_its_own_schema_in_spark,
-    test_a_tool_with_addresses_only_can_be_used_again,
-    test_a_user_without_a_name_can_sync,
     test_calls_of_a_first_sync_and_of_three_touched_partitions_among_250,
     test_column_and_partition_changes_take_one_call_each,
     test_comments_are_there_after_the_first_sync_and_cost_nothing_later,
     test_filter_pushdown_reads_partitions_by_filter,
-    test_last_sync_in_the_archive_compares_everything,
     test_names_of_tables_are_compared_without_case,
-    test_partitions_are_added_and_dropped_in_batches,
-    test_partitions_are_read_in_large_calls,
-    test_partitions_that_only_the_cleaner_emptied_are_dropped,
-    test_rows_can_be_printed,
     test_what_users_added_stays,
 )
 
 __all__ = [
     "client",
     "test_a_conditional_sync_moves_the_last_commit_only_with_other_changes",
-    "test_a_last_sync_that_was_taken_back_compares_everything",
     "test_a_missing_database_is_made_only_when_allowed",
     "test_a_moved_partition_keeps_its_own_parameters",
     "test_a_refused_column_change_keeps_the_stamp",
-    "test_a_refused_filter_is_no_reason_to_fail",
     "test_a_table_of_another_kind_is_left_alone",
     "test_a_table_without_its_own_schema_in_spark",
-    "test_a_tool_with_addresses_only_can_be_used_again",
-    "test_a_user_without_a_name_can_sync",
-    "test_bad_input_raises_errors_of_this_package",
     "test_calls_of_a_first_sync_and_of_three_touched_partitions_among_250",
     "test_column_and_partition_changes_take_one_call_each",
     "test_comments_are_there_after_the_first_sync_and_cost_nothing_later",
-    "test_fields_in_another_order_than_the_folders_are_refused",
     "test_filter_pushdown_reads_partitions_by_filter",
-    "test_incremental_sync_refuses_a_second_folder_of_the_same_values",
-    "test_last_sync_in_the_archive_compares_everything",
     "test_names_of_tables_are_compared_without_case",
     "test_other_partition_keys_are_refused_or_made_anew",
-    "test_partitions_are_added_and_dropped_in_batches",
-    "test_partitions_are_read_in_large_calls",
-    "test_partitions_that_only_the_cleaner_emptied_are_dropped",
-    "test_rows_can_be_printed",
-    "test_two_folders_of_the_same_values_are_refused",
     "test_values_that_do_not_fit_are_refused_before_anything_is_made",
     "test_what_users_added_stays",
 ]
@@ -86,6 +61,6 @@ def test_first_sync_then_nothing_to_do(client, name):
     check_first_sync(client, name)
 
 
-@pytest.mark.parametrize("name", SOME[:4])
+@pytest.mark.parametrize("name", with_long_cases(SOME[1:2], SOME[:4]))
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
     check_incremental_syncs(client, name)

@@ -20,6 +20,17 @@ SECONDS: Final = Path(__file__).with_name("seconds.csv")
 """Test files and how many seconds they take, made by ``python -m tests.support.running.record``."""
 
 _TOGETHER: Final = {
+    "an embedded metastore": (
+        "integration/cli/test_cli_sql.py",
+        "integration/connector/",
+        "integration/metastore/test_metastore_behaviour.py",
+        *(f"integration/sync/test_sync_{part}.py" for part in ("concurrent", "golden", "hiveql", "ldap")),
+        *(f"integration/sync/test_sync_{part}.py" for part in ("merge_on_read", "options", "repeated", "tool")),
+    ),
+    "an embedded metastore of its own tests": (
+        "integration/metastore/test_metastore_embedded.py",
+        "integration/metastore/test_metastore_locks.py",
+    ),
     "answers to the queries of fixtures": ("tests/project/test_readme.py", "tests/read/test_fixture_queries.py"),
     "a Spark session": (
         "integration/locks/test_zookeeper_lock.py",

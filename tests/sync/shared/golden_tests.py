@@ -31,14 +31,21 @@ def results(server, tmp_path_factory):
     return get
 
 
-@pytest.mark.parametrize(
-    ("story", "name", "table"), [(story, *case) for story, cases in replay.CASES.items() for case in cases]
-)
+CASES = [(story, *case) for story, cases in replay.CASES.items() for case in cases]
+"""Story, dump and table."""
+
+
+@pytest.mark.parametrize(("story", "name", "table"), CASES)
 def test_metastore_holds_what_real_hive_sync_put_there(results, story, name, table):
     assert results(story)[name, table] == []
 
 
 def test_the_database_is_made_like_real_hive_sync_makes_it(results, server):
+    check_database(results, server)
+
+
+def check_database(results, server):
+    """The database of the story."""
     results("story")
     with HiveMetastore(server.uri) as client:
         database = client.database("golden")
