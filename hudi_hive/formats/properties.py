@@ -17,6 +17,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.|$)", re.DOTALL)
 _KEY = re.compile(r"(?:[^\\=: \t\f]|\\.?)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _SIMPLE_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_TO_ESCAPE = re.compile(r"[^ -~]|[\\=:#!]")
 _WRITTEN_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 
 
@@ -101,6 +102,8 @@ def _unescape(text: str, path: str | None) -> str:
 
 
 def _escape(text: str, *, is_key: bool) -> str:
+    if not text.startswith(" ") and not (is_key and " " in text) and _TO_ESCAPE.search(text) is None:
+        return text
     pieces: list[str] = []
     for position, character in enumerate(text):
         if (character == " " and (is_key or position == 0)) or character in "\\=:#!":
@@ -111,7 +114,7 @@ def _escape(text: str, *, is_key: bool) -> str:
 
 
 def _escape_unprintable(text: str) -> str:
-    if all(" " <= character <= "~" for character in text):
+    if text.isascii() and text.isprintable():
         return text
     pieces: list[str] = []
     for character in text:

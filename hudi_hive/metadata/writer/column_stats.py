@@ -79,8 +79,10 @@ def statistics(
         of_partitions.append(_widened(table, column))
     gone = changes.files_deleted
     for name in dict.fromkeys([*(column.name for column in columns), *former_names]):
-        of_files.append(deleted_file_stats(name, gone))
-        of_partitions.append(deleted_partition_stats(name, changes.partitions_deleted))
+        if gone.num_rows:
+            of_files.append(deleted_file_stats(name, gone))
+        if changes.partitions_deleted:
+            of_partitions.append(deleted_partition_stats(name, changes.partitions_deleted))
     return Statistics(pa.concat_tables(of_files), pa.concat_tables(of_partitions), complete)
 
 

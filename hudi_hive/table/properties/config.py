@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats import parse_properties
@@ -190,9 +191,8 @@ class TableConfig:
     @classmethod
     def from_bytes(cls, data: bytes, path: str, *, metadata_table: bool = False) -> TableConfig:
         """Parse the bytes of the file and refuse damaged ones; arguments and errors are those of :meth:`load`."""
-        properties = parse_properties(data, path=path)
-        refuse_damaged(data, properties, path)
-        return cls.from_properties(properties, path=path, metadata_table=metadata_table)
+        config = _parsed(data, path, metadata_table)
+        return replace(config, properties=dict(config.properties))
 
     @classmethod
     def from_properties(
@@ -241,6 +241,14 @@ class TableConfig:
             bootstrap_base_path=get.text(HOODIE_BOOTSTRAP_BASE_PATH),
             bootstrap_index_enabled=_bootstrap_index(get),
         )
+
+
+@lru_cache(maxsize=64)
+def _parsed(data: bytes, path: str, metadata_table: bool) -> TableConfig:
+    """The configuration in bytes; a write reads the same file again and again."""
+    properties = parse_properties(data, path=path)
+    refuse_damaged(data, properties, path)
+    return TableConfig.from_properties(properties, path=path, metadata_table=metadata_table)
 
 
 @dataclass(frozen=True, slots=True)
