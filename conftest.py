@@ -18,6 +18,9 @@ from hypothesis import settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# What the collection makes stays to the end: looking through it for garbage while it is made is in vain.
+gc.disable()
+
 # A run in the background of a script ignores Ctrl-C, and what its tests start would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,6 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep what the collection made out of every later garbage collection: it stays to the end."""
-    gc.collect()
+    """Keep what the collection made out of every later garbage collection, of which few suffice."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
