@@ -13,6 +13,7 @@ from hudi_hive.errors import InvalidOptionError, InvalidPropertiesError, PathNot
 from hudi_hive.input_format.job.input_paths import Coverage, InputPath, classify
 from hudi_hive.metrics import IoCounters
 from hudi_hive.storage import HadoopPath
+from tests.support.running.long import examples
 
 PROPERTIES = (
     "hoodie.table.name={name}\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=8\n"
@@ -37,7 +38,7 @@ _NAMES = st.sampled_from(["a", "aa", "p=1", "p=11", "p=1.1"])
 _FOLDER = st.lists(_NAMES, max_size=4).map("/".join)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     tables=st.sets(_FOLDER.filter(bool), max_size=5),
     inputs=st.lists(_FOLDER, min_size=1, max_size=6),
@@ -82,7 +83,7 @@ def input_path(relative, is_file=False):
     return InputPath(HadoopPath("", f"/t/{relative}"), relative, is_file)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     folders=st.lists(_FOLDER, max_size=4),
     files=st.lists(_FOLDER.filter(bool), max_size=3),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job.job_conf import SPLIT_MIN_SIZE, JobConf
 from hudi_hive.input_format.splits import block_size, cut_files
+from tests.support.running.long import examples
 
 
 def statuses(lengths, splittable=None, path="/t/f"):
@@ -44,7 +45,7 @@ def rows(table):
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     files=st.lists(st.tuples(st.integers(0, 5000), st.booleans()), min_size=1, max_size=8),
     number=st.integers(0, 30),

@@ -14,6 +14,7 @@ from hudi_hive.predicate import parse_filter
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys import partition_path
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.running.long import examples
 
 SCHEMA = pa.schema([("name", pa.string()), ("number", pa.int32()), ("day", pa.date32()), ("v", pa.int64())])
 BASE = {"hoodie.table.name": "t", "hoodie.table.version": "8"}
@@ -61,7 +62,7 @@ def fake_client(hive_style: bool) -> SimpleNamespace:
     return SimpleNamespace(config=TableConfig.from_properties(properties), partition_schema=lambda: fields)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(rows, filters, st.booleans())
 def test_no_matching_row_is_lost(values, text, hive_style):
     client = fake_client(hive_style)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.predicate import ColumnRange, parse_filter
+from tests.support.running.long import examples
 
 Value = object
 Test = Callable[[dict[str, Value]], bool | None]
@@ -227,7 +228,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(FILTERS, st.lists(ROWS, min_size=1, max_size=8))
 def test_filters_mean_what_sql_says(case, rows):
     table = pa.Table.from_pylist(rows, SCHEMA)
@@ -241,7 +242,7 @@ def test_filters_mean_what_sql_says(case, rows):
     assert chosen == [index for index, value in enumerate(naive) if value is True]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(FILTERS, st.lists(ROWS, min_size=1, max_size=6), st.sets(NAMES.filter(lambda name: name != "st.x")))
 def test_partitions_are_left_out_only_when_no_row_can_pass(case, rows, partition_columns):
     """Rows that agree on the known columns are one partition; its verdict must fit each of them."""
@@ -259,7 +260,7 @@ def test_partitions_are_left_out_only_when_no_row_can_pass(case, rows, partition
         assert [not possible for possible in may_match] == may_fail
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(FILTERS, st.lists(st.lists(ROWS, min_size=1, max_size=4), min_size=1, max_size=4), st.booleans())
 def test_ranges_never_rule_out_a_matching_row(case, groups, nan_in_bounds):
     """As a writer would: bounds over values that are no NaN, null counts; groups are row groups."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.read import ColumnMapping, Reconciler
+from tests.support.running.long import examples
 
 UTC = dt.UTC
 MOMENT = dt.datetime(2001, 2, 3, 4, 5, 6, 789000, UTC)
@@ -292,7 +293,7 @@ def widened(arrow: pa.DataType) -> pa.DataType:
     return {pa.int32(): pa.int64(), pa.float32(): pa.float64()}.get(arrow, arrow)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data(), TYPES)
 def test_any_nesting_keeps_its_values(data, source):
     values = data.draw(st.lists(values_of(source), min_size=3, max_size=6))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.table.view.file_names import FILE_NAMES_SCHEMA, FileKind, parse_file_names
+from tests.support.running.long import examples
 
 ID = "8aa6ed29-1f1d-4fb2-8c4f-ea8a1e1f1ac1-0"
 
@@ -131,7 +132,7 @@ def _named(draw):
     return draw(st.text(max_size=8)) + "~", (FileKind.OTHER, None, None, None, None, None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(_named(), max_size=20))
 def test_names_of_files_are_parsed_as_they_were_composed(cases):
     rows = parse(*[name for name, _ in cases])

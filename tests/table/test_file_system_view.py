@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table.view.file_system_view import BASE_FILE_SCHEMA, FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
+from tests.support.running.long import examples
 from tests.table.shared.file_system_view_helpers import Instants, NaiveView, names, slices
 
 
@@ -275,7 +276,7 @@ def _worlds(draw):
     return listing(*draw(st.permutations(sorted(files)))), timeline, draw(st.sampled_from([None, *_TIMES, "01", "99"]))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(_worlds())
 def test_agrees_with_the_naive_model(world):
     files, timeline, as_of = world

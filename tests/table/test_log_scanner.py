@@ -20,6 +20,7 @@ from hudi_hive.table.core.meta_client import MetaClient
 from hudi_hive.table.logs import BlockRange, LogRecords, scan_logs
 from hudi_hive.table.logs.log_data import LogData, LogDeletes
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
+from tests.support.running.long import examples
 from tests.support.tables.log_files import (
     ROW_SCHEMA,
     Committed,
@@ -310,7 +311,7 @@ def replay(history: list[tuple], until: str) -> list[str]:
 
 
 @given(histories(), st.integers(0, 12))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_any_history_is_seen_as_it_was_written(tmp_path_factory, history, last):
     files = []
     for kind, t, *more in history:

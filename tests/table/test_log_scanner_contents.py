@@ -30,6 +30,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.table.logs.log_data import LogData
 from tests.support.fixture_tables import DATA, unzip_fixture
+from tests.support.running.long import examples
 from tests.support.tables.hfile_writer import HFileWriter
 from tests.support.tables.log_files import (
     ROW_SCHEMA,
@@ -174,7 +175,7 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_damaged_bytes_give_records_or_our_error(tmp_path_factory, data):
     whole = bytearray(
         rows(T1, "a", "b")

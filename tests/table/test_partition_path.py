@@ -16,6 +16,7 @@ from hudi_hive.table.keys.partition_paths import (
     unescape_value,
 )
 from tests.support import fixture_tables as support
+from tests.support.running.long import examples
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ _FIELDS = st.lists(st.sampled_from(["a", "b", "c", "field_4"]), min_size=1, max_
 _VALUE = st.one_of(st.none(), st.text(max_size=12).filter(lambda text: text != "__HIVE_DEFAULT_PARTITION__"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data(), _FIELDS, st.booleans())
 def test_encoded_values_come_back(data, fields, hive):
     row = st.lists(_VALUE, min_size=len(fields), max_size=len(fields))
@@ -131,7 +132,7 @@ def test_encoded_values_come_back(data, fields, hive):
     assert [list(row.values()) for row in table.to_pylist()] == wanted
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.text("ab=/%3A_", min_size=1, max_size=10), max_size=6), _FIELDS, st.booleans(), st.booleans())
 def test_columns_agree_with_single_paths(paths, fields, hive, encoded):
     try:

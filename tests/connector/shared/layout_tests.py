@@ -22,6 +22,7 @@ from hudi_hive.table.keys import escape_value
 from tests.connector.shared.partition_helpers import client, expected_ids, fresh, ids, read, server
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.metastore.registered import make_table, register
+from tests.support.running.long import examples
 
 __all__ = ["client", "fresh", "server"]
 
@@ -138,7 +139,7 @@ def filters(draw, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(18), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_filtered_rows_are_those_of_a_scan(client, layouts, layout, data):
     check_layout(client, layouts, layout, data)

@@ -21,12 +21,13 @@ from tests.formats.shared.avro_decoder_helpers import (
     laid_out,
     record_sets,
 )
+from tests.support.running.long import examples
 from tests.support.tables.avro_oracle import decode_with_fastavro
 
 # -- Random schemas and values, with an encoder that leaves nothing to choose ------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(record_sets(), st.sampled_from([b"", b"\xff\xff\xff\xff"]))
 def test_random_records_decode_as_fastavro_does(records, gap):
     schema, rows, wanted = records

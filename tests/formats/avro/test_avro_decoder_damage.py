@@ -14,6 +14,7 @@ from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatErr
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro.schema import parse_record
 from tests.formats.shared.avro_decoder_helpers import CHOSEN, chosen_rows, encode, laid_out, varint
+from tests.support.running.long import examples
 from tests.support.tables.avro_oracle import decode_with_fastavro
 
 DATA, STARTS, ENDS = encode(CHOSEN, chosen_rows())
@@ -55,7 +56,7 @@ def test_every_truncation_is_refused(times):
             decode_records(data, starts, ends - np.where(np.arange(times) == times - 1, cut, 0), CHOSEN)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.integers(0, len(DATA) - 1), st.integers(0, 255), st.integers(0, len(DATA) - 1), st.integers(0, 255))
 def test_two_flipped_bytes_are_decoded_or_refused(first, value, second, other):
     damaged = bytearray(DATA)
@@ -63,7 +64,7 @@ def test_two_flipped_bytes_are_decoded_or_refused(first, value, second, other):
     decoded_or_refused(bytes(damaged), STARTS, ENDS, CHOSEN)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=4), st.sampled_from([1, 30]))
 def test_random_bytes_are_decoded_or_refused(rows, times):
     schema = one_field(["null", {"type": "map", "values": {"type": "array", "items": ["string", "null", "int"]}}])

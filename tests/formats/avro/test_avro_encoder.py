@@ -16,6 +16,7 @@ from hudi_hive.formats.avro import avro_to_arrow, decode_records
 from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.avro.schema import parse_record
 from tests.formats.shared.avro_decoder_helpers import laid_out, record_sets
+from tests.support.running.long import examples
 from tests.support.tables.avro_oracle import decode_with_fastavro
 
 
@@ -30,7 +31,7 @@ def encoded(batch, schema) -> list[bytes]:
     return binaries.to_pylist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(record_sets(), st.integers(0, 3), st.booleans())
 def test_random_records_come_back_from_us_and_from_fastavro(records, skip, table):
     schema, rows, _ = records
@@ -48,7 +49,7 @@ def test_random_records_come_back_from_us_and_from_fastavro(records, skip, table
         assert ours.equals(theirs)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -18,6 +18,7 @@ from hudi_hive.formats.hfile import ENTRY_SCHEMA, HFileReader
 from hudi_hive.formats.hfile.index import BlockIndex
 from hudi_hive.formats.log.block import BlockType, iter_blocks
 from tests.support.fixture_tables import fixture_names, unzip_fixture
+from tests.support.running.long import examples
 from tests.support.tables.hfile_writer import HFileWriter
 
 ENTRIES = [(f"key-{number:04d}".encode(), b"v" * (number % 7) + b"%d" % number) for number in range(100)]
@@ -191,7 +192,7 @@ keys = st.lists(st.text(max_size=6), unique=True, max_size=40).map(lambda some: 
     ),
     sought=st.lists(st.text(max_size=6), max_size=8),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_look_ups_equal_filtered_scans(rows_, values, shape, sought):
     entries = list(zip(rows_, values, strict=False))
     hfile = HFileReader(HFileWriter(**shape).write(entries), "f")

@@ -24,6 +24,7 @@ from hudi_hive.formats.log.block import (
     iter_blocks,
 )
 from tests.support.fixture_tables import fixture_names, unzip_fixture
+from tests.support.running.long import examples
 
 
 def decode_avro_records(block: LogBlock, reader_schema: object = None) -> list[dict]:
@@ -218,7 +219,7 @@ def test_what_we_do_not_know_is_refused_by_name(bad, what):
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_damaged_bytes_give_blocks_or_our_error(data):
     whole = bytearray(EMPTY_DELETE + avro_block() + EMPTY_DELETE)
     for _ in range(data.draw(st.integers(1, 4))):

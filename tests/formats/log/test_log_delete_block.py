@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
 from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, encode_block, iter_blocks
 from hudi_hive.formats.log.deletes import decode_deletes
+from tests.support.running.long import examples
 from tests.support.tables.log_files import delete_block, delete_content
 
 T = "20250101000000000"
@@ -182,7 +183,7 @@ ORDERINGS = st.one_of(
 
 
 @given(st.lists(st.tuples(st.none() | st.text(max_size=80), st.none() | st.text(max_size=5), ORDERINGS), max_size=30))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_encoded_delete_records_are_decoded(records):
     table = deletes(*records)
     assert table["record_key"].to_pylist() == [key for key, _, _ in records]
@@ -193,7 +194,7 @@ def test_encoded_delete_records_are_decoded(records):
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_flipped_bytes_give_deletes_or_our_error(data):
     records = [("a", "p", ("Long", 5)), ("b" * 70, "p", None), ("c", None, ("String", "x")), ("d", "", [("Int", 1)])]
     content = bytearray(delete_content(records[: data.draw(st.integers(1, 4))]))

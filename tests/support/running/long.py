@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+from hypothesis import settings
 
 
 def long_case(*values: Any, name: str | None = None) -> ParameterSet:
@@ -17,6 +18,15 @@ def long_case(*values: Any, name: str | None = None) -> ParameterSet:
         name: its part of the test's name.
     """
     return pytest.param(*values, marks=pytest.mark.long, id=name)
+
+
+def examples(most: int) -> int:
+    """How many examples a property test tries: all of them in a long run, a third of them in others.
+
+    Args:
+        most: examples of a long run.
+    """
+    return most if settings.get_current_profile_name() != "same" else -(-most // 3)
 
 
 def with_long_cases(short: Iterable[Any], every: Iterable[Any]) -> list[Any]:
