@@ -115,7 +115,7 @@ def test_our_own_logs_show_any_changed_byte(version, thorough, tmp_path):
     """Our blocks have checksums, contents included."""
     prepare(tmp_path / "t", kind="MERGE_ON_READ", version=version, options={}, upserts=2)
     rng = random.Random(version)
-    most = None if thorough else 3
+    most = None if thorough else 2
     sweep = sweep_table(tmp_path / "t", rng, logs=True, most=most, scans=SCANS, checksummed=True)
     assert_none_wrong(sweep)
     assert sweep.counts["bit refused"] == sweep.counts["bit tried"] > 0

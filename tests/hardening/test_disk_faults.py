@@ -44,7 +44,7 @@ def test_a_disk_that_fails(act, kind, version, options, thorough, library, tmp_p
         options,
     ]
     environment = {**os.environ, "LD_PRELOAD": str(library), "ARROW_NUM_THREADS": "1"}
-    most = [] if thorough else ["--most", "3"]
+    most = [] if thorough else ["--most", "2"]
     done = subprocess.run([*command, *most], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr[-4000:]
     result = json.loads(done.stdout.splitlines()[-1])

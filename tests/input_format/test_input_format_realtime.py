@@ -12,7 +12,8 @@ from hudi_hive.errors import FileVanishedError, InvalidOptionError, UnsupportedT
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, RealtimeSplit
 from hudi_hive.input_format.job.job_conf import INPUT_DIR
 from tests.input_format.shared.input_format_golden_helpers import REALTIME, base_path, job, scenarios
-from tests.support.fixture_tables import fixture_names, unzip_fixture
+from tests.support.fixture_tables import fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 TIME_TRAVEL = "input-format.md 8: real Hive gives the newest values; ours are those of the instant"
 WHOLE = (
@@ -121,7 +122,10 @@ def test_a_deleted_row_is_gone_and_a_slice_is_one_split():
     assert ids_and_values(input_format, splits) == rows_of("if_mor")
 
 
-@pytest.mark.parametrize("name", [n for n in fixture_names("mor") if "empty" not in n])
+WITH_ROWS = [n for n in fixture_names("mor") if "empty" not in n]
+
+
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(WITH_ROWS), WITH_ROWS))
 def test_the_splits_of_a_table_hold_its_snapshot(name):
     path = unzip_fixture(name)
     table = HudiTable.open(path)

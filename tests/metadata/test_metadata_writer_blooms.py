@@ -5,6 +5,7 @@ They are those of the files' footers, and the bloom index makes use of them.
 
 from __future__ import annotations
 
+import itertools
 import tarfile
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.index import KEYS_SCHEMA, open_index
 from hudi_hive.write.options import WriteConfig
 from tests.support.fixture_tables import DATA
-from tests.support.running.long import VERSION_CASES
+from tests.support.running.long import VERSION_CASES, with_long_cases
 
 BLOOMS = {
     "hoodie.metadata.index.bloom.filter.enable": "true",
@@ -72,8 +73,13 @@ def _deleted(metadata):
     return [flag for order, flag in flags if not order], [flag for order, flag in flags if order]
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize("version", VERSION_CASES)
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    with_long_cases(
+        [(6, "MERGE_ON_READ"), (9, "COPY_ON_WRITE")],
+        itertools.product((6, 8, 9), ("COPY_ON_WRITE", "MERGE_ON_READ")),
+    ),
+)
 def test_in_step_over_commits_and_services(tmp_path, version, kind):
     path = tmp_path / "t"
     table = _table(path, version, kind)

@@ -42,8 +42,8 @@ def test_thousands_of_partitions_take_few_calls(client, tmp_path):
     assert calls["add_partitions_req"] == COUNT / client.batch.write
     check_many(client, names)
     with client.call_counter.measure() as calls:
-        found = sorted(p.values[0] for p in client.partitions("default", "many", filter='p >= "05000"'))
-    assert (len(found), found[-1]) == (COUNT - 5000, f"{COUNT - 1:05d}")
+        found = sorted(p.values[0] for p in client.partitions("default", "many", filter='p >= "35000"'))
+    assert (len(found), found[-1]) == (COUNT - 35_000, f"{COUNT - 1:05d}")
     assert calls == {"get_partitions_by_filter": 1}
-    client.drop_partitions("default", "many", names[:-1])
-    assert client.partition_names("default", "many") == names[-1:]
+    client.drop_partitions("default", "many", names[30_000:-1])
+    assert client.partition_names("default", "many") == [*names[:30_000], names[-1]]

@@ -12,7 +12,8 @@ from hudi_hive.errors import CorruptInstantError, HollowCommitError, Incremental
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.plan.core.incremental import select_commits
 from hudi_hive.table import MetaClient
-from tests.support.fixture_tables import VERSIONS, expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import VERSIONS, expected, fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 FULL_SCAN = {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"}
 POLICY = "hoodie.read.timeline.holes.resolution.policy"
@@ -37,7 +38,10 @@ def plus_one(instant: str) -> str:
     return str(int(instant) + 1).zfill(len(instant))
 
 
-@pytest.mark.parametrize("name", [n for n in fixture_names("cow") if "crash" not in n])
+RANGED = [n for n in fixture_names("cow") if "crash" not in n]
+
+
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(RANGED), RANGED))
 def test_every_range_of_commits(name):
     """Begin exclusive, end inclusive, by requested time in version 6 and completion time above, archive included."""
     client, commits = MetaClient.load(unzip_fixture(name)), commits_of(name)

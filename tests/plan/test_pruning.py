@@ -20,7 +20,7 @@ from hudi_hive.plan.pruning import SkipContext, prune
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import BlockRange, scan_logs
 from hudi_hive.table_api import HudiTable
-from tests.support.fixture_tables import encode_rows, fixture_names, unzip_fixture
+from tests.support.fixture_tables import encode_rows, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.running.long import with_long_cases
 
 DATA = Path(__file__).parents[1] / "data" / "pruning"
@@ -36,6 +36,9 @@ INDEXED = [
 ]
 SOME = ("v6_cow_part_mdt", "v8_mor_part_rli")
 """Tables of a short run."""
+
+
+KEYED = [name for name in fixture_names() if "_mor_" in name]
 
 
 @pytest.mark.parametrize("name", with_long_cases(SOME, INDEXED))
@@ -133,7 +136,7 @@ def test_changes_are_pruned_by_time_and_operation(name):
     assert removed
 
 
-@pytest.mark.parametrize("name", [name for name in fixture_names() if "_mor_" in name])
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(KEYED), KEYED))
 def test_key_look_ups_find_what_the_merge_gives(name):
     """Keys go below the merge, to base rows and log records alike."""
     table = HudiTable.open(unzip_fixture(name))

@@ -32,7 +32,8 @@ from tests.plan.shared.split_loader_helpers import (
     planner,
     planner_of,
 )
-from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
+from tests.support.fixture_tables import expected, fixture_names, one_version_of_each, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 __all__ = ["lister", "no_thread_is_left", "planner"]
 WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))
@@ -74,7 +75,7 @@ def test_a_dynamic_filter_that_rules_out_all_ends_the_loading(planner):
         assert loader.progress().partitions_listed == 0
 
 
-@pytest.mark.parametrize("name", [n for n in WITH if n.endswith("cow_part_mdt")])
+@pytest.mark.parametrize("name", with_long_cases(["v9_cow_part_mdt"], [n for n in WITH if n.endswith("cow_part_mdt")]))
 def test_a_dynamic_filter_uses_the_indexes_of_files(name):
     path = unzip_fixture(name)
     table = HudiTable.open(path)
@@ -149,7 +150,7 @@ def test_all_files_are_listed_where_that_costs_no_more_than_some(lister):
     assert lister.calls == 2
 
 
-@pytest.mark.parametrize("name", WITH)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(WITH), WITH))
 def test_the_metadata_table_is_read_as_often_for_many_batches_as_for_one(name):
     """Partition by partition, no folder of the table is listed, and no file of the metadata table is opened twice."""
     table = HudiTable.open(unzip_fixture(name))

@@ -28,6 +28,7 @@ from tests.support.fixture_tables import (
     columns_of,
     encode_rows,
     expected,
+    one_version_of_each,
     queries,
     rows_sha256,
 )
@@ -58,7 +59,7 @@ def same(actual: pa.Table, expected_rows: pa.Table) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", with_long_cases(one_version_of_each(NAMES), NAMES))
 def test_same_rows_as_hudi(name):
     table = HudiTable.open(unzip_bootstrapped(name))
     asked = queries(name)

@@ -13,7 +13,7 @@ from hudi_hive.table.merge import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
 from tests.support.running.long import long_case
 from tests.support.tables.merge_model import Event, merge
 
-EXAMPLES = [40, long_case(3000)]
+EXAMPLES = [20, long_case(3000)]
 """Histories of each kind."""
 """Histories of each kind; some hundreds for a longer search."""
 

@@ -20,6 +20,7 @@ from hudi_hive.schema import as_in_table, holds_mislabelled, is_mislabelled, may
 from hudi_hive.sql import PathCatalog, SqlEngine
 from hudi_hive.table import MetaClient
 from hudi_hive.write.services import cluster, compact
+from tests.support.running.long import with_long_cases
 from tests.support.tables.mislabelled_times import (
     TIMES,
     answers,
@@ -58,7 +59,7 @@ def test_changes_are_those_of_hudi(name: str, query: dict[str, Any]) -> None:
     assert sorted(found, key=repr) == sorted(map(images, query["rows"]), key=repr)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", with_long_cases(names()[::2], names()))
 def test_filters_keep_the_rows_of_hudi(name: str) -> None:
     table = HudiTable.open(shared(name))
     wrong = {}

@@ -13,8 +13,8 @@ from tests.support.tables.schema_lives import MERGE_ON_READ, Life
 
 TABLES = [(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", MERGE_ON_READ)]
 SEEDS = [
-    *((seed, 4) for seed in range(3)),
-    *(long_case(seed, 4) for seed in (3, 4)),
+    *((seed, 4) for seed in range(2)),
+    *(long_case(seed, 4) for seed in (2, 3, 4)),
     *(long_case(seed, 7) for seed in range(50)),
 ]
 """Seeds of histories, and how many steps they have."""
@@ -32,7 +32,7 @@ def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, steps: 
 
 def test_random_histories_cover_every_action(capsys: pytest.CaptureFixture[str]) -> None:
     """Behind the histories: none of the kinds of changes and queries was left out, few were refused."""
-    if SEEN["histories"] < 18:
+    if SEEN["histories"] < 12:
         pytest.skip("not all histories ran")
     with capsys.disabled():
         print(f"\n{SEEN['histories']} histories: {dict(sorted(SEEN.items()))}")

@@ -5,6 +5,8 @@ Also run on a real metastore.
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from hudi_hive.errors import MetastoreServerError, SchemaSyncError, TableChangedError
@@ -18,7 +20,16 @@ KINDS = ("cow", "mor")
 # Three names take three times the calls, most of them alike: what is new is where one ends.
 ALL = [*(("cow", name) for name in stories("cow")), *(("mor", name) for name in ("first", "everything", "moved"))]
 _ALIKE = [("mor", "first"), ("mor", "moved")]
+_WAYS = (False, True)
+DEATHS = [
+    (*case, lost)
+    for at, case in enumerate(ALL)
+    for lost in _WAYS
+    if case not in _ALIKE and (case[1] == "everything" or lost == _WAYS[at % 2])
+]
+"""Each story, and whether the call or its answer is lost: both where all is changed."""
 MEETINGS = [(kind, name) for kind in KINDS for name in ("first", "everything")]
+ORDERS = [("new", "new"), ("old", "new"), ("new", "old")]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +44,10 @@ def client(server):
         yield client
 
 
-@pytest.mark.parametrize("answer_lost", [False, True], ids=["call lost", "answer lost"])
-@pytest.mark.parametrize(("kind", "name"), with_long_cases([case for case in ALL if case not in _ALIKE], ALL))
+@pytest.mark.parametrize(
+    ("kind", "name", "answer_lost"),
+    with_long_cases(DEATHS, [(*case, lost) for case, lost in itertools.product(ALL, _WAYS)]),
+)
 def test_a_sync_that_died_anywhere_can_be_run_again(client, tmp_path, kind, name, answer_lost):
     # With three names every third call, and both ways to die at other ones.
     stage = Stage(client, tmp_path, stories(kind)[name])
@@ -45,8 +58,13 @@ def test_a_sync_that_died_anywhere_can_be_run_again(client, tmp_path, kind, name
     assert len(deaths) >= (2 if name == "commits" else 3)
 
 
-@pytest.mark.parametrize(("first", "second"), [("new", "new"), ("old", "new"), ("new", "old")])
-@pytest.mark.parametrize(("kind", "name"), with_long_cases([case for case in MEETINGS if case not in _ALIKE], MEETINGS))
+@pytest.mark.parametrize(
+    ("kind", "name", "first", "second"),
+    with_long_cases(
+        [*((*case, *order) for case in MEETINGS[:2] for order in ORDERS), (*MEETINGS[3], *ORDERS[1])],
+        [(*case, *order) for case, order in itertools.product(MEETINGS, ORDERS)],
+    ),
+)
 def test_two_syncs_that_meet_anywhere_lose_nothing(client, tmp_path, kind, name, first, second):
     stage = Stage(client, tmp_path, stories(kind)[name])
     assert meet_everywhere(stage, first=first, second=second, step=2 if kind == "cow" else 5) >= 5

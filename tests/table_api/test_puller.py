@@ -176,7 +176,7 @@ def pull_all(table: Path, folder: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("step", [11, long_case(1)])
+@pytest.mark.parametrize("step", [19, long_case(1)])
 def test_no_row_is_lost_or_doubled_wherever_a_puller_dies(table, tmp_path, step):
     """A puller dies at a call; its successor, which sees one commit more, comes to the end."""
     grown = shutil.copytree(table, tmp_path / "grown")

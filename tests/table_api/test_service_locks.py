@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from hudi_hive.write.coordination import table_lock
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import TableServices, run_inline_services
 from tests.support.running.lock_holder import LockHolder
+from tests.support.running.long import with_long_cases
 
 QUIET = {
     "hoodie.metadata.enable": "false",
@@ -236,7 +238,14 @@ def contents(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in files if file.name != "lock"}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("options", "name"),
+    with_long_cases(
+        [(list(PROVIDERS)[at % len(PROVIDERS)], name) for at, name in enumerate(CASES)],
+        itertools.product(PROVIDERS, CASES),
+    ),
+    indirect=["options"],
+)
 def test_a_service_waits_for_the_lock_of_another_process_and_is_refused(name, tables, options, path, holder):
     case = CASES[name]
     points = put(tables[case.table], path)

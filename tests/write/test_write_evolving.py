@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -28,7 +29,7 @@ from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
-from tests.support.running.long import VERSION_CASES
+from tests.support.running.long import VERSION_CASES, with_long_cases
 
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 BARE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
@@ -327,6 +328,10 @@ def keys_and_slices(path: Path, text: str) -> tuple[list[int], int]:
     return ids, scan.plan().slices.num_rows
 
 
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    with_long_cases([(6, "COPY_ON_WRITE"), (9, "MERGE_ON_READ")], itertools.product((6, 8, 9), KINDS)),
+)
 def test_statistics_stay_when_names_and_types_change(version: int, kind: str, tmp_path: Path) -> None:
     """As many files are opened behind a rename as before it, and no statistics of one column are another's."""
     path = in_parts(tmp_path, version, kind)

@@ -7,6 +7,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table_api import HudiTable
+from tests.support.running.long import with_long_cases
 
 ENCODING = "hoodie.write.complex.keygen.new.encoding"
 
@@ -31,9 +32,16 @@ ROWS = pa.table({"id": ["a", "b"], "p": ["x", "y"], "q": ["1", "2"], "v": [1, 2]
 LATER = pa.table({"id": ["b", "c"], "p": ["y", "y"], "q": ["2", "2"], "v": [20, 30]})
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+STYLES = [(6, {}, 0), (8, {}, 0), (6, {ENCODING: "false"}, 1), (9, {}, 1)]
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+
+
 @pytest.mark.parametrize(
-    ("version", "first", "named"), [(6, {}, 0), (8, {}, 0), (6, {ENCODING: "false"}, 1), (9, {}, 1)]
+    ("version", "first", "named", "kind"),
+    with_long_cases(
+        [(*style, KINDS[at % 2]) for at, style in enumerate(STYLES)],
+        [(*style, kind) for style in STYLES for kind in KINDS],
+    ),
 )
 def test_later_keys_are_like_the_first(tmp_path, version, kind, first, named):
     table = made(tmp_path, version, kind)

@@ -32,6 +32,7 @@ from tests.support.options.write_cases import LEAN, make, make_with_rows, put, r
 
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 METASTORE_LOCK = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
+_NEW_FILES = {write.SMALL_FILE_LIMIT.name: "0"}
 _UPDATES = [rows(0, 40, ts=[number] * 40) for number in range(1, 5)]
 
 
@@ -48,6 +49,12 @@ def _make_with_updates(path: Path) -> None:
 
 
 @made_once
+def _make_with_inserts(path: Path) -> None:
+    make(path)
+    put(path, LEAN | _NEW_FILES, rows(), rows(40), rows(80), operation="insert")
+
+
+@made_once
 def _make_with_delta_commits(path: Path) -> None:
     make(path, table_type="MERGE_ON_READ")
     put(path, LEAN, rows(), _UPDATES[0])
@@ -55,16 +62,15 @@ def _make_with_delta_commits(path: Path) -> None:
 
 def compacted(path: Path, options: Mapping[str, str]) -> Any:
     """Updates of a merge-on-read table, one partition more often than the other."""
-    make(path, table_type="MERGE_ON_READ")
-    put(path, options, rows(), _UPDATES[0])
+    _make_with_delta_commits(path)
     put(path, options, rows(0, 20, p=["a"] * 20, ts=[9] * 20))
     return observed(path)
 
 
 def updated(path: Path, options: Mapping[str, str]) -> Any:
     """Several updates of a copy-on-write table."""
-    make(path)
-    put(path, options, rows(), *_UPDATES)
+    make_with_rows(path)
+    put(path, options, *_UPDATES)
     return observed(path)
 
 
@@ -94,9 +100,8 @@ def aged(path: Path, options: Mapping[str, str]) -> Any:
 
 def inserted(path: Path, options: Mapping[str, str]) -> Any:
     """Inserts into new files."""
-    make(path)
-    small = {write.SMALL_FILE_LIMIT.name: "0", **options}
-    put(path, small, *(rows(first, 40) for first in range(0, 160, 40)), operation="insert")
+    _make_with_inserts(path)
+    put(path, _NEW_FILES | options, rows(120), operation="insert")
     view = observed(path)
     files = HudiTable.open(path).client.file_system_view().latest_base_files()
     names = [pq.read_table(one)["name"].to_pylist() for one in data_files(path)]
@@ -271,7 +276,7 @@ SERVICE_CASES = (
     _case(services.ARCHIVE_BEYOND_SAVEPOINT, "true", saved, **_FEW, METADATA_ENABLE="false"),
     _case(services.CLUSTERING_INLINE, "true", inserted, CLUSTERING_AFTER_COMMITS="4"),
     _case(services.CLUSTERING_SCHEDULE_INLINE, "true", inserted, CLUSTERING_AFTER_COMMITS="4"),
-    _case(services.CLUSTERING_AFTER_COMMITS, "2", inserted, CLUSTERING_INLINE="true"),
+    _case(services.CLUSTERING_AFTER_COMMITS, "9", inserted, CLUSTERING_INLINE="true"),
     _case(services.CLUSTERING_SORT_COLUMNS, "name", inserted, **_CLUSTER),
     _case(services.CLUSTERING_SMALL_FILE_LIMIT, "100", inserted, **_CLUSTER),
     _case(services.CLUSTERING_TARGET_SIZE, "1000", inserted, **_CLUSTER),

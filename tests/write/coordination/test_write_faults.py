@@ -15,8 +15,8 @@ from tests.support.running.long import long_case
 QUICK = {
     # Scenario: number of kills
     "upsert_metadata-cow-8": 3,
-    "upsert_several-mor-6": 3,
-    "rollback-mor-6": 3,
+    "upsert_several-mor-6": 2,
+    "rollback-mor-6": 2,
     "restore-mor-8": 3,
     "clustering-cow-9": 2,
     "archival-mor-8": 2,

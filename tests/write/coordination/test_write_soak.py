@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.faults.write_soak import Commit, Read, Soak, expected, replay, run
+from tests.support.running.long import long_case
 
 
-@pytest.mark.parametrize(("version", "kind"), [(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ")])
+@pytest.mark.parametrize(("version", "kind"), [long_case(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ")])
 def test_every_read_is_what_some_commits_add_up_to(version: int, kind: str, tmp_path: Path) -> None:
     logs, wrong = run(Soak(str(tmp_path / "t"), version, kind, commits=8), timeout=300)
     assert wrong == []

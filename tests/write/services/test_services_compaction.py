@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +24,8 @@ from hudi_hive.write.services.compaction import (
     execute_compaction,
     schedule_compaction,
 )
+from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import with_long_cases
 from tests.write.shared.services_compaction_helpers import all_rows
 from tests.write.shared.services_rollback_helpers import context_of, copy_of, files, version
 
@@ -30,7 +34,13 @@ __all__ = ["version"]
 MOR = ("mor_event_time", "mor_commit_time", "mor_rollback", "mor_types", "mor_schema_evo", "mor_bucket")
 
 
-@pytest.mark.parametrize("case", MOR)
+def each_in_one_version(cases: tuple[str, ...]) -> list[Any]:
+    """Each case with a table version, by turns, and in a long run with all."""
+    short = [(case, VERSIONS[at % len(VERSIONS)]) for at, case in enumerate(cases)]
+    return with_long_cases(short, itertools.product(cases, VERSIONS))
+
+
+@pytest.mark.parametrize(("case", "version"), each_in_one_version(MOR))
 def test_compaction_keeps_all_rows(case: str, version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_{case}", tmp_path)
     before = all_rows(path)
@@ -139,7 +149,9 @@ def test_a_compaction_is_due_by_commits_and_by_time(
     assert compaction_is_due(client, asked, now_ms=now_ms) == (trigger in ("TIME_ELAPSED", "NUM_OR_TIME"))
 
 
-@pytest.mark.parametrize("case", ["cow_ymd_hive", "cow_wide_250", "mor_rollback", "cow_types"])
+@pytest.mark.parametrize(
+    ("case", "version"), each_in_one_version(("cow_ymd_hive", "cow_wide_250", "mor_rollback", "cow_types"))
+)
 def test_clustering_keeps_all_rows(case: str, version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_{case}", tmp_path)
     before = all_rows(path)

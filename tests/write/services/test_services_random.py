@@ -16,7 +16,7 @@ from tests.write.shared.services_random_helpers import Life
 
 TABLES = [(kind, version) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 LIVES = with_long_cases(
-    [("COPY_ON_WRITE", 8, 0, 16), ("MERGE_ON_READ", 6, 0, 16)],
+    [("COPY_ON_WRITE", 8, 0, 11), ("MERGE_ON_READ", 6, 0, 11)],
     [(*table, seed, steps) for table in TABLES for seed, steps in [(0, 16), *((seed, 40) for seed in range(20))]],
 )
 """Types and versions of tables, seeds of their lives, and how many steps these have."""
