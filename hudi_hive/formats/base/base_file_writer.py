@@ -43,6 +43,10 @@ _GROUP_BYTES: Final = 120 << 20
 """Bytes of a row group (``hoodie.parquet.block.size``)."""
 
 
+_SAMPLE_ROWS: Final = 20_000
+"""First rows that tell whether a dictionary is worth its bytes; also what the first page of Hudi's writer holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenBase:
     """Size, rows, key range and column statistics of a base file that was written.
@@ -71,7 +75,7 @@ class ParquetSettings:
         codec: compression of pages: gzip, zstd, snappy, lz4 or uncompressed.
         row_group_bytes: bytes in memory after which a row group is written.
         page_bytes: bytes of values, before compression, after which a page ends.
-        dictionary: whether columns of few values are written as dictionaries.
+        dictionary: whether columns of few values are written as dictionaries; others never are.
     """
 
     codec: str = "gzip"
@@ -111,8 +115,9 @@ class ParquetBaseWriter:
         statistics: bool = True,
     ) -> None:
         settings = settings or ParquetSettings()
-        name = settings.codec.strip().lower()
-        if name not in CODECS:
+        self._settings = settings
+        self._codec = settings.codec.strip().lower()
+        if self._codec not in CODECS:
             remedy = f"one of {', '.join(CODECS)}"
             raise InvalidOptionError(
                 f"Parquet compression codec {settings.codec!r}", path=storage.uri(path), remedy=remedy
@@ -130,24 +135,26 @@ class ParquetBaseWriter:
         self._pending_bytes = 0
         self._bounds: tuple[str, str] | None = None
         self._check_types()
+        self._writer: pq.ParquetWriter | None = None  # opened when the first rows are known
         self._stream = storage.open_output(path)
-        try:
+
+    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
+        """Arrow's writer of the file, whose first rows tell what is written as dictionaries."""
+        if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._stream,
                 self._schema,
-                compression=None if name == "uncompressed" else name,
-                compression_level=CODECS[name],
-                data_page_size=settings.page_bytes,
-                use_dictionary=settings.dictionary,
+                compression=None if self._codec == "uncompressed" else self._codec,
+                compression_level=CODECS[self._codec],
+                data_page_size=self._settings.page_bytes,
+                use_dictionary=_with_few_values(first) if self._settings.dictionary else False,
                 version="2.6",
                 data_page_version="1.0",
                 use_compliant_nested_type=True,
                 write_page_checksum=True,
                 store_schema=False,
             )
-        except BaseException:
-            self._stream.close()
-            raise
+        return self._writer
 
     def _check_types(self) -> None:
         for entry in self._schema:
@@ -202,7 +209,7 @@ class ParquetBaseWriter:
             return
         table = pa.Table.from_batches(self._pending, self._schema)
         try:
-            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+            self._opened(table).write_table(table, row_group_size=max(1, table.num_rows))
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
         self._pending, self._pending_bytes = [], 0
@@ -222,34 +229,20 @@ class ParquetBaseWriter:
             if least is not None and greatest is not None:
                 footer |= {_LEAST_KEY: least, _GREATEST_KEY: greatest}
         try:
-            self._writer.add_key_value_metadata(footer)
-            self._writer.close()
+            writer = self._opened(self._schema.empty_table())
+            writer.add_key_value_metadata(footer)
+            writer.close()
             size = int(self._stream.tell())
             self._stream.close()
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
-        return WrittenBase(size, self._rows, least, greatest, self._ranges.table(self._sizes()))
+        return WrittenBase(size, self._rows, least, greatest, self._ranges.table(_sizes(writer)))
 
     def abandon(self) -> None:
         """Close an unfinished file without a footer; the caller deletes it."""
         self._pending = []
         if not self._stream.closed:
             self._stream.close()
-
-    def _sizes(self) -> dict[str, tuple[int, int]]:
-        """Bytes of each leaf column, compressed and uncompressed."""
-        metadata: pq.FileMetaData = self._writer.writer.metadata
-        sizes: dict[str, tuple[int, int]] = {}
-        for group in range(metadata.num_row_groups):
-            row_group = metadata.row_group(group)
-            for index in range(row_group.num_columns):
-                chunk = row_group.column(index)
-                packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
-                sizes[chunk.path_in_schema] = (
-                    packed + chunk.total_compressed_size,
-                    plain + chunk.total_uncompressed_size,
-                )
-        return sizes
 
     def __enter__(self) -> Self:
         return self
@@ -262,6 +255,43 @@ class ParquetBaseWriter:
                 self.close()
         else:
             self.abandon()
+
+
+def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:
+    """Bytes of each leaf column, compressed and uncompressed."""
+    metadata: pq.FileMetaData = writer.writer.metadata
+    sizes: dict[str, tuple[int, int]] = {}
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for index in range(row_group.num_columns):
+            chunk = row_group.column(index)
+            packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
+            sizes[chunk.path_in_schema] = (
+                packed + chunk.total_compressed_size,
+                plain + chunk.total_uncompressed_size,
+            )
+    return sizes
+
+
+def _with_few_values(rows: pa.Table) -> list[str] | bool:
+    """The columns whose dictionary and indices are smaller than their values, as Hudi's writer decides by a first page.
+
+    Building the dictionary of a key takes a fifth of the time of a file, and makes it larger.
+    """
+    sample = rows.slice(0, _SAMPLE_ROWS).combine_chunks()
+    if not sample.num_rows or any(pa.types.is_nested(entry.type) for entry in sample.schema):
+        return True  # Arrow wants the names of the leaves, which it makes itself
+    return [name for name, column in zip(sample.column_names, sample.columns, strict=True) if _repeats(column)]
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    try:
+        distinct = int(pc.count_distinct(values).as_py())
+    except pa.ArrowNotImplementedError:
+        return True
+    plain = values.nbytes  # with four bytes for the length of each text, as in the file
+    indices = len(values) * max(1, (distinct - 1).bit_length()) / 8
+    return distinct * plain / len(values) + indices < plain
 
 
 def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, str] | None:

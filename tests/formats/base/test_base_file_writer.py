@@ -77,6 +77,29 @@ def test_rows_come_back_with_types_that_hudi_reads(tmp_path, codec):
     }
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_dictionaries_are_of_columns_whose_values_repeat(tmp_path, nested):
+    table = rows(1000) if nested else rows(1000).select(["_hoodie_record_key", "id"])
+    table = table.append_column("city", pa.array([f"c{i % 8}" for i in range(1000)]))
+    table = table.append_column("none", pa.nulls(1000, pa.string()))
+    storage, _ = write(tmp_path, table, settings=ParquetSettings(row_group_bytes=20_000))
+    metadata = pq.read_metadata(tmp_path / "p/f.parquet")
+    assert metadata.num_row_groups > 1
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
+        assert chunks["city"].has_dictionary_page and chunks["none"].has_dictionary_page
+        # Arrow has no choice by column where it makes the names of the leaves.
+        assert chunks["_hoodie_record_key"].has_dictionary_page == chunks["id"].has_dictionary_page == nested
+    with open_base_file(storage, "p/f.parquet") as file:
+        assert pa.Table.from_batches(list(file.batches(file.schema.names))).cast(table.schema).equals(table)
+    plain = write(tmp_path, table, settings=ParquetSettings(dictionary=False))
+    assert (
+        plain[1].rows == 1000
+        and not pq.read_metadata(tmp_path / "p/f.parquet").row_group(0).column(2).has_dictionary_page
+    )
+
+
 def test_the_footer_has_schema_and_key_range(tmp_path):
     _, written = write(tmp_path, rows())
     footer = pq.read_metadata(tmp_path / "p/f.parquet").metadata
