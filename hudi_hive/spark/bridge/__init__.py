@@ -27,7 +27,7 @@ from hudi_hive.spark.bridge.metastores import metastore_settings
 from hudi_hive.spark.bridge.py4j_errors import explain_missing_tables, hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
-from hudi_hive.spark.bridge.sessions import python_session, session_settings
+from hudi_hive.spark.bridge.sessions import in_session, planning_once, python_session, session_settings
 from hudi_hive.spark.bridge.shipping import map_in_arrow, ship
 from hudi_hive.spark.bridge.store_options import (
     reader_settings,
@@ -60,6 +60,7 @@ __all__ = [
     "hide_secrets",
     "hint_at_enable",
     "in_microseconds",
+    "in_session",
     "java_schema",
     "java_source",
     "java_type",
@@ -68,6 +69,7 @@ __all__ = [
     "option",
     "packed",
     "packed_files",
+    "planning_once",
     "python_session",
     "quoted",
     "reader_settings",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.spark.versions import SPARK, JavaValue
+
+_ADAPTIVE: Final = "spark.sql.adaptive.enabled"
+_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 
 
 def python_session(session: JavaValue) -> SparkSession:
@@ -15,7 +20,7 @@ def python_session(session: JavaValue) -> SparkSession:
     if getattr(SparkSession, "_instantiatedSession") is not None:  # noqa: B009 - PySpark has no other name for it
         return SparkSession(context, session)
     # PySpark makes the first that it sees the JVM's default; where no Python drives Spark there is another.
-    sessions = getattr(context._jvm, f"org.apache.spark.sql.{SPARK.classic}.SparkSession".replace("..", "."))
+    sessions = _classic(context, "SparkSession")
     default = sessions.getDefaultSession()
     made = SparkSession(context, session)
     if default.isDefined():
@@ -26,3 +31,32 @@ def python_session(session: JavaValue) -> SparkSession:
 def session_settings(session: JavaValue) -> dict[str, str]:
     """Names and texts of all that is set in a session of the JVM."""
     return SPARK.session_settings(session)
+
+
+def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
+    """A session like another one that plans each query once, before it runs.
+
+    Adaptive execution runs a job for each shuffle and plans anew behind it. That costs more than it saves where rows
+    are few, or go to tasks that are numbered already.
+
+    Args:
+        spark: the other session, whose settings, views and functions it has.
+        tasks: after each shuffle.
+    """
+    session = python_session(spark._jsparkSession.cloneSession())
+    session.conf.set(_ADAPTIVE, "false")
+    session.conf.set(_SHUFFLE_PARTITIONS, str(tasks))
+    return session
+
+
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The rows of a frame as one of another session, which plans the queries over them."""
+    if frame.sparkSession is session:
+        return frame
+    frames = _classic(session.sparkContext, "Dataset")
+    return DataFrame(frames.ofRows(session._jsparkSession, frame._jdf.queryExecution().analyzed()), session)
+
+
+def _classic(context: SparkContext, name: str) -> JavaValue:
+    """A class of the JVM's sessions and frames."""
+    return getattr(context._jvm, f"org.apache.spark.sql.{SPARK.classic}.{name}".replace("..", "."))

@@ -96,7 +96,7 @@ class MutationSettings:
         Raises:
             InvalidOptionError: they are out of range.
         """
-        count = default_tasks(frame) if self.tasks is None else self.tasks
+        count = default_tasks(frame.sparkSession) if self.tasks is None else self.tasks
         files = min(count, MAX_BUCKETS - 1) if self.writers is None else self.writers
         if count < 1 or not 0 < files < MAX_BUCKETS:
             raise InvalidOptionError(

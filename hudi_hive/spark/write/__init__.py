@@ -7,7 +7,7 @@ from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable,
 from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
 from hudi_hive.spark.write.file_steps import WriteFileGroups
 from hudi_hive.spark.write.row_changes import RowChanges, StatementRows
-from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
+from hudi_hive.spark.write.rows import default_tasks, persisted_frames, session_of_steps, statuses_of
 from hudi_hive.spark.write.services import (
     archive,
     clean,
@@ -61,6 +61,7 @@ __all__ = [
     "replace_table",
     "restore",
     "rollback",
+    "session_of_steps",
     "statuses_of",
     "step",
     "sync_of",

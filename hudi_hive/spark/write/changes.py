@@ -194,7 +194,7 @@ def _written(
     columns = pa.schema([item for item in schema if item.name != OPERATION])
     session = records.sparkSession
     rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
-    tasks = max(1, min(len(handles), default_tasks(records) * 8))
+    tasks = max(1, min(len(handles), default_tasks(session) * 8))
     spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
     statuses = statuses_of(spread, WriteFileGroups(context, columns, handles))
     return writer.complete(running, plan, statuses, keyed)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import step_jobs
 from hudi_hive.spark.versions import SPARK
+from hudi_hive.spark.write.rows import in_session_of_steps
 from hudi_hive.spark.write.tasks import FILE_ID, IS_NEW
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
@@ -120,7 +121,8 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
         partitions: that rows came with, where they were combined and looked up; None for rows that were not.
     """
     with step_jobs(frame.sparkSession.sparkContext, "look records up"):
-        lines = SPARK.to_arrow(frame.groupBy(PARTITION_PATH, FILE_ID, IS_NEW).count()).combine_chunks()
+        kept = in_session_of_steps(frame)
+        lines = SPARK.to_arrow(kept.groupBy(PARTITION_PATH, FILE_ID, IS_NEW).count()).combine_chunks()
     lines = lines.rename_columns(["partition", "file_id", "is_new", "count"])
     paths: list[str] = pc.unique(one_array(lines.column("partition"))).to_pylist()
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)

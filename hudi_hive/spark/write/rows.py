@@ -9,13 +9,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, quoted, step_jobs, to_arrow_schema
+from hudi_hive.spark.bridge import (
+    from_arrow_schema,
+    in_session,
+    map_in_arrow,
+    planning_once,
+    quoted,
+    step_jobs,
+    to_arrow_schema,
+)
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.located_rows import LocateKeys, LocateRows
@@ -124,7 +132,7 @@ class IncomingRows:
         """One row a key, of prepared rows with the number of their order; those rows if they are not combined."""
         if self.combine is None:
             return numbered.select(*[numbered[quoted(name)] for name in self.columns.names])
-        together = numbered.repartition(default_tasks(self._frame), RECORD_KEY)
+        together = numbered.repartition(default_tasks(self.session), RECORD_KEY)
         return map_in_arrow(together, self.combine, from_arrow_schema(self.columns))
 
     def with_places(self, instant: str, *, named: bool, inserts_are_new: bool = False) -> DataFrame:
@@ -221,7 +229,7 @@ def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
     if mode == "PARTITION_SORT":
         return rows.sortWithinPartitions(path, key)
     if mode.startswith("PARTITION_PATH_REPARTITION"):
-        rows = rows.repartition(default_tasks(rows), path)
+        rows = rows.repartition(default_tasks(rows.sparkSession), path)
     return rows.sortWithinPartitions(path) if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else rows
 
 
@@ -230,11 +238,22 @@ def takes_any_order(config: WriteConfig) -> bool:
     return config.files.bulk_insert_sort == "NONE" and not config.files.bulk_insert_sort_columns
 
 
-def default_tasks(frame: DataFrame) -> int:
+def default_tasks(spark: SparkSession) -> int:
     """Tasks after a shuffle of rows."""
-    session = frame.sparkSession
-    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
-    return min(tasks, max(1, int(session.sparkContext.defaultParallelism) * TASKS_PER_CORE))
+    tasks = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    return min(tasks, max(1, int(spark.sparkContext.defaultParallelism) * TASKS_PER_CORE))
+
+
+def session_of_steps(spark: SparkSession) -> SparkSession:
+    """A session like another one for queries over rows that are kept already, or are few: each of them is one job."""
+    tasks = default_tasks(spark)
+    settings = (spark.conf.get("spark.sql.adaptive.enabled"), spark.conf.get("spark.sql.shuffle.partitions"))
+    return spark if settings == ("false", str(tasks)) else planning_once(spark, tasks)
+
+
+def in_session_of_steps(frame: DataFrame) -> DataFrame:
+    """Rows as a frame of :func:`session_of_steps`."""
+    return in_session(frame, session_of_steps(frame.sparkSession))
 
 
 def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:

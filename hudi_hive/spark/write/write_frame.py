@@ -41,6 +41,7 @@ from hudi_hive.spark.write.rows import (
     IncomingKeys,
     IncomingRows,
     in_order,
+    in_session_of_steps,
     persisted_frames,
     statuses_of,
     takes_any_order,
@@ -490,7 +491,7 @@ class SparkWriter(Writer[DataFrame]):
 
     def _to_groups(self, tagged: TaggedRows, to: Destinations, step: WriteFileGroups) -> pa.Table:
         """Lines to the files of their groups; the statuses of these."""
-        rows = tagged.frame
+        rows = in_session_of_steps(tagged.frame)
         placed = map_in_arrow(rows, PlaceRows(to.assignment, to.groups), with_integer(rows.schema, GROUP))
         tasks = max(1, min(to.groups.num_rows, parallelism(rows)))
         return statuses_of(repartition_by_number(placed, tasks, sql.col(GROUP) % tasks), step)

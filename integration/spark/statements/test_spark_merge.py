@@ -155,7 +155,13 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
     )
     keys = "MERGE INTO f t USING (SELECT 25 + 10 * id AS k FROM range({})) s ON t.id = s.k"
     session.sql(keys.format(2) + " WHEN MATCHED THEN UPDATE SET v = 2")
+    context = session.sparkContext
+    context.setJobGroup("one merge", "of 300 rows")
     session.sql(keys.format(300) + " WHEN MATCHED THEN UPDATE SET v = t.v + 1")
+    for name in ("spark.jobGroup.id", "spark.job.description"):
+        context.setLocalProperty(name, None)
+    # What the source holds, whether that is few values, its keys for the scan, the groups of joined rows, the files.
+    assert len(context.statusTracker().getJobIdsForGroup("one merge")) <= 5
     assert rows_of(session, "SELECT id, v FROM f WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
     assert files_read == ["1", "2", "2"]
 

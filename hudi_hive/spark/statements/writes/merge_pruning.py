@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
@@ -21,6 +21,7 @@ from hudi_hive.spark.statements.writes.merge_condition import conjuncts, path_to
 from hudi_hive.spark.statements.writes.nodes import Nodes
 from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
+from hudi_hive.spark.write import session_of_steps
 from hudi_hive.write.coordination import quietly
 
 MOST_VALUES: Final = 200
@@ -104,14 +105,18 @@ class _Narrowing:
         self._nodes = nodes
         self._join = join
         self._expressions = nodes.jvm.package("catalyst.expressions")
+        self._few = False  # rows of the source, each of which meets few of the table
         self._source = self.frame(join.right()).persist(StorageLevel.MEMORY_AND_DISK)
         self._keys = target.record_keys
+        self._steps = session_of_steps(self._session)
         self._rows = 0  # of the source, where it has many values
 
     def frame(self, plan: JavaValue) -> DataFrame:
-        """The rows of a plan."""
-        made = self._nodes.jvm.classic.Dataset.ofRows(self._session._jsparkSession, plan)
-        return DataFrame(made, self._session)
+        """The rows of a plan of the statement."""
+        return self._frame(plan, self._steps if self._few else self._session)
+
+    def _frame(self, plan: JavaValue, session: SparkSession) -> DataFrame:
+        return DataFrame(self._nodes.jvm.classic.Dataset.ofRows(session._jsparkSession, plan), session)
 
     def join(self, pairs: Iterable[tuple[JavaValue, JavaValue]]) -> JavaValue:
         """The join with less of the table."""
@@ -143,7 +148,7 @@ class _Narrowing:
         """For each pair that the table's value is one of the source's, or at least between least and greatest."""
         nodes, names = self._nodes, [f"{_VALUE}_{number}" for number in range(len(pairs))]
         columns = [nodes.alias(other, name) for name, (_, other) in zip(names, pairs, strict=True)]
-        values = self.frame(nodes.project(columns, self._join.right()))
+        values = self._frame(nodes.project(columns, self._join.right()), self._steps)
         number = sql.monotonically_increasing_id().bitwiseAND(sql.lit(_IN_PARTITION))
         ends = [sql.array(sql.min(name), sql.max(name)) for name in names]
         # The first rows of each partition: all, where no partition has more.
@@ -152,6 +157,7 @@ class _Narrowing:
         (row,) = found._jdf.queryExecution().executedPlan().executeCollect()
         row = row.copy()
         rows = int(row.getLong(0))
+        self._few = rows <= MOST_SENT and self._have_keys(pairs)
         few = not rows or int(row.getLong(1)) <= MOST_VALUES
         result = []
         for at, (own, other) in enumerate(pairs):
@@ -172,6 +178,11 @@ class _Narrowing:
                 nodes.both(expressions.GreaterThanOrEqual(own, least), expressions.LessThanOrEqual(own, greatest))
             )
         return result
+
+    def _have_keys(self, pairs: Sequence[tuple[JavaValue, JavaValue]]) -> bool:
+        """Whether the pairs tell a record of each partition, so that a row of the source meets few rows."""
+        names = {str(one.name()).lower() for own, _ in pairs for one in scala_items(own.references().toSeq())}
+        return bool(self._keys) and set(self._keys) <= names
 
     def _is_whole_key(self, own: JavaValue) -> bool:
         """Whether a column is the only one of the keys, so that rows of the source hardly share its values."""
