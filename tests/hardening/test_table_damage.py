@@ -15,7 +15,7 @@ from tests.support.faults.table_damage import TABLES, Damage, cases, make_sweep
 from tests.support.running.long import with_long_cases
 
 CASES = 4
-SOME = ("v6_cow_archived", "v6_mor_part_rli", "v9_cow_schema_evo", "v9_mor_part_rli", "ours_6", "ours_9")
+SOME = ("v6_cow_archived", "v9_cow_schema_evo", "v9_mor_part_rli", "ours_6")
 
 
 @pytest.mark.parametrize("name", with_long_cases(SOME, TABLES))

@@ -51,18 +51,30 @@ def rows(*made):
 
 
 @pytest.fixture(params=with_long_cases(("9 MERGE_ON_READ",), ("8 COPY_ON_WRITE", "9 COPY_ON_WRITE", "8 MERGE_ON_READ")))
-def path(request, tmp_path):
-    number, _, kind = request.param.partition(" ")
+def path(request, made, tmp_path):
+    if request.param not in made:
+        made[request.param] = make(request.param, tmp_path / "made")
+    return shutil.copytree(made[request.param], tmp_path / "t")
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Tables with all indexes, made once, by version and type."""
+    return {}
+
+
+def make(case, path):
+    number, _, kind = case.partition(" ")
     version = int(number)
     fields = {"record_keys": ["id"], "partition_fields": ["city"], "ordering_fields": ["ver"]}
-    table = HudiTable.create(tmp_path / "t", name="t", version=version, table_type=kind, **fields)
+    table = HudiTable.create(path, name="t", version=version, table_type=kind, **fields)
     table.insert(rows(*map(row, range(20))))
     table.metadata.create_index("by_rider", "rider")
     table.metadata.create_index("by_day", "day")
     table.metadata.create_index("y", "at", "column_stats", {"expr": "year"})
     table.metadata.create_index("ym", "at", "column_stats", {"expr": "date_format", "format": "yyyy-MM"})
     table.metadata.create_index("lo", "rider", "bloom_filters", {"expr": "lower"})
-    return tmp_path / "t"
+    return path
 
 
 def test_writes_and_services_keep_indexes_in_step(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import shutil
@@ -20,6 +21,7 @@ from hudi_hive.predicate import parse_filter
 from hudi_hive.read.scan.sources import mapping_at
 from hudi_hive.schema import EvolvedSchema, parse_internal_schema
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
+from tests.support.running.long import with_long_cases
 from tests.support.tables.mor_table import MorTable
 
 OPTIONS = {
@@ -345,11 +347,14 @@ def test_statistics_of_log_files(number):
     assert mask_of("c = 5000", slices(("1", "old", [log]))) == [number == 6]
 
 
+MODES = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
+
 # -- change data -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
-@pytest.mark.parametrize("number", VERSIONS)
+@pytest.mark.parametrize(
+    ("number", "mode"), with_long_cases(zip(VERSIONS, MODES, strict=True), itertools.product(VERSIONS, MODES))
+)
 def test_images_have_the_columns_that_are_shown(tmp_path, number, mode):
     table = create(tmp_path, number, cdc=mode)
     table.upsert(rows([1, 2, 3], a=["a1", "a2", "a3"], n=pa.array([1, 2, 3], pa.int32())), OPTIONS)

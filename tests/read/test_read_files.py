@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -21,6 +22,7 @@ from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.schema import META_FIELDS, avro_to_arrow, with_meta_fields
 from hudi_hive.storage import Storage
 from tests.support.fixture_tables import encode_rows, expected, fixture_names, unzip_fixture
+from tests.support.running.long import with_long_cases
 from tests.support.running.waiting import wait_until
 
 SCHEMA = pa.schema(
@@ -77,20 +79,26 @@ def test_all_rows_in_the_order_of_the_files(table, threads):
     assert storage.counters["opens"] == 15
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id < 100",
-        "v > 10 AND id < 200100",
-        "id = 300123",
-        "p = '1' AND v < 25100",
-        "id IN (5, 100005, 400299)",
-        "v IS NULL",
-        "_hoodie_commit_time >= '20240104'",
-        "NOT (id > 10 OR p = '1')",
-    ],
+FILTERS = (
+    "id < 100",
+    "v > 10 AND id < 200100",
+    "id = 300123",
+    "p = '1' AND v < 25100",
+    "id IN (5, 100005, 400299)",
+    "v IS NULL",
+    "_hoodie_commit_time >= '20240104'",
+    "NOT (id > 10 OR p = '1')",
 )
-@pytest.mark.parametrize("columns", [None, ["v"], ["p", "id"], []])
+COLUMNS = (None, ["v"], ["p", "id"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    with_long_cases(
+        [(text, COLUMNS[(at + more) % 4]) for at, text in enumerate(FILTERS) for more in (0, 1)],
+        itertools.product(FILTERS, COLUMNS),
+    ),
+)
 def test_filters_agree_with_filtering_everything(table, text, columns):
     storage, files, everything = table
     wanted = everything.filter(parse_filter(text, SCHEMA).to_arrow())

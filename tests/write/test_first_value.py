@@ -7,9 +7,10 @@ import pytest
 
 from hudi_hive import HudiTable
 from tests.support.first_value import COLUMNS, PAYLOAD, SCHEMA, SHOWN, WRITES, text
+from tests.support.running.long import with_long_cases
 
 
-@pytest.mark.parametrize(("version", "kind"), SHOWN)
+@pytest.mark.parametrize(("version", "kind"), with_long_cases(tuple(SHOWN)[::3], SHOWN))
 def test_rows_are_those_that_hudi_shows(version, kind, tmp_path):
     fields = {"record_keys": ["id"], "ordering_fields": ["ts"], "payload_class": PAYLOAD}
     HudiTable.create(tmp_path / "t", name="t", table_type=kind, version=version, **fields)

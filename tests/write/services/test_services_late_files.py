@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hudi_hive.formats.log import BlockType, iter_blocks
 from hudi_hive.table.view import FileKind, parse_file_names
 from hudi_hive.timeline.instants import RESTORE, ROLLBACK, Instant
 from hudi_hive.write.files.markers import MarkerKind, create_marker
-from tests.support.running.long import TABLE_CASES
+from tests.support.running.long import with_long_cases
 from tests.write.shared.services_rollback_helpers import files
 
 OPTIONS = {
@@ -89,8 +90,13 @@ def undo_by_restore(table: HudiTable) -> None:
 UNDO: Mapping[str, Callable[[HudiTable], None]] = {"write": undo_by_write, "restore": undo_by_restore}
 
 
-@pytest.mark.parametrize(("version", "kind"), TABLE_CASES)
-@pytest.mark.parametrize("undo", UNDO)
+@pytest.mark.parametrize(
+    ("undo", "version", "kind"),
+    with_long_cases(
+        [("write", 6, "MERGE_ON_READ"), ("restore", 8, "COPY_ON_WRITE"), ("restore", 9, "MERGE_ON_READ")],
+        itertools.product(UNDO, (6, 8, 9), ("COPY_ON_WRITE", "MERGE_ON_READ")),
+    ),
+)
 def test_late_files_never_count(tmp_path: Path, version: int, kind: str, undo: str) -> None:
     table = make(tmp_path, version, kind)
     instant, late = dying(table, "b1", "c1")
