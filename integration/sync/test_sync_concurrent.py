@@ -66,7 +66,7 @@ def test_the_metastore_compares_the_stamp_in_its_own_transaction(client, tmp_pat
     ("kind", "answer_lost", "first", "step", "at_least"),
     [
         long_case("cow", False, 1, 1, 8, name="each call lost"),
-        pytest.param("cow", False, 1, 3, 3, id="call lost"),
+        pytest.param("cow", False, 1, 4, 3, id="call lost"),
         long_case("cow", True, 2, 4, 2, name="answer lost"),
         pytest.param("mor", True, 6, 10, 2, id="merge-on-read"),
     ],

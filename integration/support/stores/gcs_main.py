@@ -17,8 +17,6 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qs
 
-from integration.support.stores.s3_main import QuickDispatcher, serve
-
 BUCKET: Final = "lake"
 TOKEN: Final = "ya29.token-of-the-tests"
 EMAIL: Final = "tests@hudi-hive.iam.gserviceaccount.com"
@@ -102,4 +100,7 @@ def _refusal(start_response: Callable[..., Any], status: str, code: str) -> Iter
 
 
 if __name__ == "__main__":
+    # Not for those who take the names above: moto takes long to import.
+    from integration.support.stores.s3_main import QuickDispatcher, serve
+
     serve(GoogleStorage(QuickDispatcher()))
