@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.errors import MetastoreTextError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
@@ -19,7 +19,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from integration.support.metastores import HIVE_EXEC, QUICK_DERBY, RELEASES, TRANSACTIONS, ReleasedMetastore
-from integration.support.spark_options import JAVA_OPTIONS, PYTHON_WORKERS
+from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS
 from integration.support.stores.database import DatabaseServer
 from integration.support.stores.database_servers import DATABASES
 from integration.support.stores.hadoop_aws import s3a_class_path
@@ -175,6 +175,16 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     hudi_spark.enable(session)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Has the session interpret expressions in one file."""
+    for name, text in INTERPRETED.items():
+        spark.conf.set(name, text)
+    yield
+    for name in INTERPRETED:
+        spark.conf.unset(name)
 
 
 @pytest.fixture(scope="session")

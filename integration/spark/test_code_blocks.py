@@ -12,7 +12,7 @@ import pytest
 from tests.support.code_blocks import CodeBlock, Names, docstring_blocks, page_blocks
 from tests.support.running.long import long_case
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 # Blocks of docs/spark-connect.md need a server: connect/test_connect_server.py runs them.
 # Blocks on Hive's ACID tables need a metastore of Hive 3 or 4: test_spark_mutate.py is about those.

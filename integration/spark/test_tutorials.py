@@ -11,7 +11,7 @@ import pytest
 from hudi_hive.metastore import HiveMetastore
 from tests.support.tutorials import TUTORIALS, TutorialRun, needs_jvm, short_folder
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 PAGES = [page for page in TUTORIALS if needs_jvm(page)]
 ADDRESS = "thrift://127.0.0.1:9083"

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hudi_hive.spark as hudi_spark
 from integration.support.spark_names import missing_names
-from integration.support.spark_options import QUICK
+from integration.support.spark_options import INTERPRETED, PYTHON_WORKERS, QUICK
 
 Step = Callable[[], None]
 
@@ -135,9 +135,10 @@ def main(folder: Path) -> None:
     """Run all on a session of its own and print what became of each."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config(map={**PYTHON_WORKERS, **INTERPRETED})
     builder = builder.config("spark.driver.extraJavaOptions", QUICK).config("spark.log.level", "OFF")
-    builder = builder.config("spark.sql.shuffle.partitions", "2")
+    builder = builder.config("spark.sql.shuffle.partitions", "1")
     spark = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse")).getOrCreate()
     hudi_spark.enable(spark)
     ended: dict[str, dict[str, str | None]] = {}

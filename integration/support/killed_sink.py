@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import hudi_hive.spark as hudi_spark
-from integration.support.spark_options import JAVA_OPTIONS
+from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS
 from tests.support.faults.write_faults import Calls, watched
 
 
@@ -44,6 +44,7 @@ def _die(*_: Any) -> None:
 
 if __name__ == "__main__":
     builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "512m")
+    builder = builder.config(map={**PYTHON_WORKERS, **INTERPRETED})
     builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS).config("spark.sql.shuffle.partitions", "1")
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = hudi_spark.enable(builder.config("spark.sql.catalogImplementation", "in-memory").getOrCreate())

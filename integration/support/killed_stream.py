@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from integration.support.spark_options import JAVA_OPTIONS
+from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS
 
 COLUMNS = ("_hoodie_commit_time", "id", "ts", "a")
 
@@ -66,7 +66,8 @@ if __name__ == "__main__":
     import hudi_hive.spark as hudi_spark
 
     builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "512m")
-    builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
+    builder = builder.config(map={**PYTHON_WORKERS, **INTERPRETED})
+    builder = builder.config("spark.driver.extraJavaOptions", JAVA_OPTIONS).config("spark.sql.shuffle.partitions", "1")
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.config("spark.sql.catalogImplementation", "in-memory").getOrCreate()
     run(hudi_spark.enable(session), sys.argv[1], Path(sys.argv[2]), sys.argv[3])

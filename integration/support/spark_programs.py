@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hudi_hive.spark.jar import EXTENSION
-from integration.support.spark_options import JAVA_OPTIONS, PYTHON_WORKERS
+from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS
 from integration.support.spark_releases import pyspark_folder
 
 _MARK: Final = "HUDI_HIVE_TEST_MARK"
@@ -40,7 +40,7 @@ class SparkProgram:
     ) -> None:
         home = pyspark_folder(release) / "pyspark" if release else installed_pyspark()
         chosen = {
-            "spark.master": "local[2]",
+            "spark.master": "local[1]",
             "spark.sql.extensions": EXTENSION,
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -50,6 +50,7 @@ class SparkProgram:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
             **PYTHON_WORKERS,
+            **INTERPRETED,
             **(settings or {}),
         }
         command = [str(home / "bin" / name), "--driver-memory", "1g", "--jars", str(jar)]

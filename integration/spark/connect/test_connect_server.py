@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from integration.support.spark_options import START_SECONDS
+from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS, START_SECONDS
 from tests.support.code_blocks import page_blocks
 from tests.support.running.long import long_case
 
@@ -75,8 +75,15 @@ def session_of(folder: Path, url: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings = ("spark.master=local[2]", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
-    options = [word for setting in settings for word in ("--conf", setting)]
+    settings = {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        **PYTHON_WORKERS,
+        **INTERPRETED,
+    }
+    options = [word for name, text in settings.items() for word in ("--conf", f"{name}={text}")]
     command = ("-c", COMMAND, "spark", "connect-server", "--port", "0", *options)
     with running(*command, folder=tmp_path_factory.mktemp("server")) as (url, process):
         yield url

@@ -46,7 +46,7 @@ from tests.support.mutation.hudi_mutation_helpers import make as make_hudi
 from tests.support.mutation.hudi_mutation_helpers import seen as seen_in_hudi
 from tests.support.running.long import long_case
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 VERSION = "4.0.1"
 COLUMNS = (("id", "int"), ("msg", "string"), ("at", "timestamp"))

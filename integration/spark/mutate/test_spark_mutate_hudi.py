@@ -33,7 +33,7 @@ from hudi_hive.table_api import HudiTable
 from hudi_hive.write.writers import WriteReport
 from tests.support.mutation.hudi_mutation_helpers import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 ROW = "id string, p string, ts long, v string"
 CHANGED = [

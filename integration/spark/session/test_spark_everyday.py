@@ -67,7 +67,7 @@ def names(spark, synced, tmp_path_factory):
     return ours, plain
 
 
-@pytest.mark.parametrize("statement", with_long_cases(STATEMENTS[::2], STATEMENTS))
+@pytest.mark.parametrize("statement", with_long_cases(STATEMENTS[::3], STATEMENTS))
 def test_statements_answer_as_on_plain_tables(spark, names, statement):
     ours, plain = (text_of(spark.sql(statement.format(**item))) for item in names)
     assert ours == plain

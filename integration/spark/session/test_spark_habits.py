@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import InvalidOptionError
+from integration.support.spark_options import JAVA_OPTIONS
 from tests.support.fixture_tables import unzip_fixture
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 TABLE = "v9_cow_part_mdt"
 UNENABLED = """
@@ -23,6 +24,7 @@ import json
 from pyspark.sql import SparkSession
 import hudi_hive.spark
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.extraJavaOptions", "JAVA_OPTIONS")
 spark = builder.config("spark.driver.host", "127.0.0.1").config("spark.log.level", "OFF").getOrCreate()
 said = {}
 for name in ("hudi", "org.apache.hudi", "hudson"):
@@ -71,7 +73,11 @@ def test_options_of_other_formats_and_older_releases_say_what_is_meant(
 def test_a_session_that_is_not_enabled_says_how_to_get_the_data_source() -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [sys.executable, "-c", UNENABLED], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", UNENABLED.replace("JAVA_OPTIONS", JAVA_OPTIONS)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])

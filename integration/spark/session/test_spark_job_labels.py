@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import hudi_hive.spark as hudi_spark
 from hudi_hive.spark.bridge import option, scala_items
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 OPTIONS = {
     "hoodie.table.name": "trips",

@@ -13,7 +13,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.versions import SPARK
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 OPTIONS = {
     "hoodie.table.name": "trips",

@@ -15,7 +15,7 @@ from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import with_long_cases
 from tests.support.tables.metadata_records import AS_TABLE, records_sha256
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 
 @pytest.mark.parametrize(

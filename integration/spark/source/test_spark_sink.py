@@ -12,7 +12,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
 from tests.support.running.waiting import wait_until
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 KEYS = {
     "hoodie.table.name": "t",

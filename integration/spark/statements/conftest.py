@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
+from integration.support.spark_options import INTERPRETED
+
 
 @pytest.fixture(scope="session")
 def new_session(spark) -> Callable[[], object]:
-    """Gives a new session that interprets expressions: for a few rows, Spark's generated code costs more than it saves.
-
-    Sessions that run generated code are those of the other folders, of the Thrift server and of the commands.
-    """
+    """Gives a new session that interprets expressions."""
 
     def make() -> object:
         made = spark.newSession()
-        made.conf.set("spark.sql.codegen.wholeStage", "false")
-        made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        for name, text in {**INTERPRETED, "spark.sql.shuffle.partitions": "2"}.items():
+            made.conf.set(name, text)
         return made
 
     return make

@@ -18,7 +18,7 @@ from hudi_hive.write.alter import alter_schema
 from integration.conftest import DATABASE
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 NESTED = "v9_cow_schema_evo"
 PLAIN = "v8_cow_part_mdt"

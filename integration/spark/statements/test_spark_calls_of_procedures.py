@@ -17,9 +17,9 @@ TABLE = "v8_cow_part_mdt"
 
 
 @pytest.fixture(scope="module")
-def session(spark):
+def session(new_session):
     """A session with a table of real Hudi's in its catalog."""
-    made = spark.newSession()
+    made = new_session()
     made.sql(f"CREATE TABLE called USING hudi LOCATION '{unzip_fixture(TABLE)}'")
     yield made
     made.sql("DROP TABLE called")
@@ -68,8 +68,8 @@ OFTEN = ("v8_mor_rollback",)
 
 
 @pytest.mark.parametrize("name", with_long_cases(OFTEN, ANSWERS))
-def test_same_answers_as_real_hudi(spark, name, thorough):
-    session, base = spark.newSession(), str(unzip_fixture(name))
+def test_same_answers_as_real_hudi(new_session, name, thorough):
+    session, base = new_session(), str(unzip_fixture(name))
     session.sql(f"CREATE TABLE {name} USING hudi LOCATION '{base}'")
     found = []
     for text, expected in list(ANSWERS[name].items())[:: 1 if thorough else 3]:

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture
-def session(spark, metastore):
+def session(new_session, metastore):
     """A session whose current database is a new one."""
-    made = spark.newSession()
+    made = new_session()
     made.sql("CREATE DATABASE IF NOT EXISTS definitions")
     made.sql("USE definitions")
     yield made

@@ -21,9 +21,9 @@ def table_of(text: str) -> str:
 
 
 @pytest.fixture
-def database(spark, metastore, tmp_path):
+def database(new_session, metastore, tmp_path):
     """A session in a new database below the folder of the test."""
-    session = spark.newSession()
+    session = new_session()
     session.sql(f"CREATE DATABASE entries LOCATION '{tmp_path}/entries.db'")
     session.sql("USE entries")
     yield session

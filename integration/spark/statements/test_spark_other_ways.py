@@ -14,9 +14,9 @@ COLUMNS = "id INT, v STRING, p STRING"
 
 
 @pytest.fixture
-def session(spark, metastore, tmp_path):
+def session(new_session, metastore, tmp_path):
     """A session whose current database is a new one, in a folder of the test."""
-    made = spark.newSession()
+    made = new_session()
     made.sql(f"CREATE DATABASE other_ways LOCATION '{tmp_path}/db'")
     made.sql("USE other_ways")
     yield made

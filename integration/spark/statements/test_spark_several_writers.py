@@ -11,7 +11,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import WriteConflictError
 from hudi_hive.spark.statements.writes import target
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 LIMIT_S = 300
 SETTINGS = (

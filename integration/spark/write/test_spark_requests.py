@@ -18,7 +18,7 @@ from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import S3Server
 from tests.support.running.long import long_case
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 OPTIONS: Final = {
     "hoodie.table.name": "t",

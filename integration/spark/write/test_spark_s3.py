@@ -21,7 +21,7 @@ from integration.support.stores.proxy import StoreProxy
 from integration.support.stores.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from integration.support.stores.secret_search import places_of, recorded_steps
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 OPTIONS = {
     "hoodie.table.name": "t",

@@ -21,7 +21,7 @@ from hudi_hive.timeline.instants import COMPACTION
 from tests.support.running.lock_holder import LockHolder
 from tests.support.running.long import long_case
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 ON_SPARK = sys.modules["hudi_hive.spark.write.write_frame"]
 

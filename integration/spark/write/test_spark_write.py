@@ -28,7 +28,7 @@ from hudi_hive.write.commit import WriteTransaction
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import long_case, with_long_cases
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 KINDS = list(itertools.product(("COPY_ON_WRITE", "MERGE_ON_READ"), (6, 8, 9)))
 
