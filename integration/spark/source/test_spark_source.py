@@ -19,6 +19,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import encode_rows, queries, query_id, rows_sha256, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -46,6 +47,8 @@ def chosen(name):
 
 
 CASES = [(name, query) for name in NAMES for query in chosen(name)]
+CASES = [*CASES[::2], *CASES[1::2]]
+HALF = len(CASES) // 2
 TYPE, BEGIN = "hoodie.datasource.query.type", "hoodie.datasource.read.begin.instanttime"
 
 
@@ -71,7 +74,11 @@ def second_commit(name):
     return MetaClient.load(str(unzip_fixture(name))).timeline.write_instants()[1].completed
 
 
-@pytest.mark.parametrize(("name", "query"), CASES, ids=[f"{name}-{query_id(query)}" for name, query in CASES])
+@pytest.mark.parametrize(
+    ("name", "query"),
+    with_long_cases(CASES[:HALF], CASES),
+    ids=[f"{name}-{query_id(query)}" for name, query in CASES],
+)
 def test_reads_as_the_table_does(spark, name, query):
     path = unzip_fixture(name)
     if query["kind"] == "time_travel" and "error" in query:

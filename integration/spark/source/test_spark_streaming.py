@@ -18,7 +18,7 @@ from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.running.long import long_case
 from tests.support.tables.mor_table import MorTable
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 START = "hoodie.datasource.streaming.startOffset"
 FALLBACK = "hoodie.datasource.read.incr.fallback.fulltablescan.enable"
@@ -251,7 +251,7 @@ def drain(frame, checkpoint):
 
 
 @pytest.mark.parametrize(
-    ("name", "suffix"), [("v9_cow_types", ""), ("v8_mor_part_rli", "_rt"), ("v8_mor_part_rli", "")]
+    ("name", "suffix"), [("v9_cow_types", ""), ("v8_mor_part_rli", "_rt"), long_case("v8_mor_part_rli", "")]
 )
 def test_a_stream_of_a_name(spark, synced, name, suffix, tmp_path):
     full = synced(name) + suffix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
@@ -9,7 +10,9 @@ from hudi_hive.errors import HudiHiveError, SparkError
 
 pytestmark = pytest.mark.jvm
 
-COLUMNS = "id INT, v DOUBLE, ts BIGINT, p STRING"
+ROWS = {"id": pa.array([1, 2], pa.int32()), "v": [1.0, 1.0], "ts": [1, 1], "p": ["x", "y"]}
+KEYS = {"record_keys": ["id"], "partition_fields": ["p"], "ordering_fields": ["ts"], "hive_style_partitioning": True}
+TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 ALONE = "hoodie.clustering.plan.strategy.single.group.clustering.enabled"
 
 
@@ -19,11 +22,9 @@ def table(new_session, tmp_path):
     session = new_session()
 
     def make(kind):
-        session.sql(
-            f"CREATE TABLE acted ({COLUMNS}) USING hudi PARTITIONED BY (p) "
-            f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts') LOCATION '{tmp_path}/acted'"
-        )
-        session.sql("INSERT INTO acted VALUES (1, 1.0, 1, 'x'), (2, 1.0, 1, 'y')")
+        made = HudiTable.create(tmp_path / "acted", name="acted", table_type=TYPES[kind], version=8, **KEYS)
+        made.insert(pa.table(ROWS))
+        session.sql(f"CREATE TABLE acted USING hudi LOCATION '{tmp_path}/acted'")
         return session
 
     yield make

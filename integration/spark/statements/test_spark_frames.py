@@ -143,6 +143,7 @@ def test_write_to(session):
     assert rows_of(session, "other") == FIRST
 
 
+@pytest.mark.long
 def test_merge_into(session):
     session.createDataFrame(FIRST, SCHEMA).write.format("hudi").options(primaryKey="id").saveAsTable("t")
     source = session.createDataFrame([(1, "a2", 11, "x"), (3, "c", 30, "z")], SCHEMA)

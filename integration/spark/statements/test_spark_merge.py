@@ -7,10 +7,12 @@ import re
 import sys
 from datetime import date
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
 from hudi_hive.formats.log import HeaderKey, iter_blocks
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import RowChanges
@@ -29,6 +31,15 @@ def session(new_session, metastore):
     for row in made.sql("SHOW TABLES").collect():
         made.sql(f"DROP TABLE IF EXISTS merges.{row.tableName}")  # t takes t_ro and t_rt along
     made.sql("DROP DATABASE merges")
+
+
+def made(path, columns, rows, **definition):
+    """The name of a table with rows that is made without Spark: how is no matter of these tests."""
+    schema = pa.schema([(name, pa.string() if name == "p" else pa.int32()) for name in columns.split()])
+    definition = {"name": path.name, "record_keys": ["id"], "hive_style_partitioning": True, **definition}
+    rows = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+    HudiTable.create(path, **definition).insert(rows)
+    return f"hudi.`{path}`"
 
 
 def rows_of(session, query):
@@ -135,7 +146,7 @@ def test_columns_that_only_the_source_has_become_the_tables(session, metastore, 
     assert session.sql("CALL show_commits(table => 'e')").count() == 4
 
 
-def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeypatch):
+def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeypatch, tmp_path):
     files_read = []
     write = WriteTarget.write
 
@@ -143,17 +154,15 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
         files_read.extend(re.findall(r"(\d+) base files", hudi_spark.explain(rows)))
         return write(self, rows, *args, **kwargs)
 
-    session.sql(
-        "CREATE TABLE f (id INT, v INT, p STRING) USING hudi PARTITIONED BY (p) TBLPROPERTIES (primaryKey = 'id')"
-    )
-    session.sql("INSERT INTO f SELECT id, 0, concat('p', id DIV 10) FROM range(40)")
+    rows = [(key, 0, f"p{key // 10}") for key in range(40)]
+    table = made(tmp_path / "f", "id v p", rows, partition_fields=["p"])
     monkeypatch.setattr(WriteTarget, "write", written)
     session.sql(
-        "MERGE INTO f t USING (SELECT 10L + id AS k, concat('p', 1 + id DIV 100) AS p FROM range(2, 4)) s "
+        f"MERGE INTO {table} t USING (SELECT 10L + id AS k, concat('p', 1 + id DIV 100) AS p FROM range(2, 4)) s "
         "ON t.id = s.k AND t.p = s.p WHEN MATCHED THEN UPDATE SET v = 1 "
         "WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.k, s.p)"
     )
-    keys = "MERGE INTO f t USING (SELECT 25 + 10 * id AS k FROM range({})) s ON t.id = s.k"
+    keys = f"MERGE INTO {table} t USING (SELECT 25 + 10 * id AS k FROM range({{}})) s ON t.id = s.k"
     session.sql(keys.format(2) + " WHEN MATCHED THEN UPDATE SET v = 2")
     context = session.sparkContext
     context.setJobGroup("one merge", "of 300 rows")
@@ -162,7 +171,7 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
         context.setLocalProperty(name, None)
     # What the source holds, whether that is few values, its keys for the scan, the groups of joined rows, the files.
     assert len(context.statusTracker().getJobIdsForGroup("one merge")) <= 5
-    assert rows_of(session, "SELECT id, v FROM f WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
+    assert rows_of(session, f"SELECT id, v FROM {table} WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
     assert files_read == ["1", "2", "2"]
 
 
@@ -178,8 +187,8 @@ def test_all_records_of_a_key_are_changed_with_a_record_index(session, kind):
         "'hoodie.metadata.record.index.enable' = 'true', 'hoodie.index.type' = 'RECORD_INDEX')"
     )
     session.sql("SET hoodie.spark.sql.insert.into.operation=bulk_insert")
-    for one in DOUBLED:
-        session.sql(f"INSERT INTO {kind}_doubled VALUES {one}")
+    for some in (DOUBLED[::3], DOUBLED[1:2], DOUBLED[2:3]):  # of the rows of one statement those of a key are combined
+        session.sql(f"INSERT INTO {kind}_doubled VALUES {', '.join(map(str, some))}")
     session.sql("RESET hoodie.spark.sql.insert.into.operation")
     table = f"{kind}_doubled"
     select = f"SELECT id, v, ts, p FROM {table}"
@@ -233,25 +242,25 @@ NEW_ROWS = [
 
 @pytest.mark.parametrize("kind", with_long_cases(["cow"], ["cow", "mor"]))
 def test_rows_that_met_none_of_the_table_are_looked_up_only_where_others_may_have_their_keys(
-    session, monkeypatch, thorough, kind
+    session, monkeypatch, tmp_path, thorough, kind
 ):
     looked_up = []
     module = sys.modules[RowChanges.__module__.rpartition(".")[0] + ".write_frame"]
     are_nowhere = module.are_nowhere
     monkeypatch.setattr(module, "are_nowhere", lambda *args: looked_up.append(1) or are_nowhere(*args))
-    table = f"TBLPROPERTIES (type = '{kind}', primaryKey = 'id', preCombineField = 'ts')"
+    definition = {"table_type": {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}[kind], "ordering_fields": ["ts"]}
     for number, (condition, key, insert, looks) in enumerate(NEW_ROWS if thorough else NEW_ROWS[1::3]):
-        session.sql(f"CREATE TABLE n{number} (id INT, v INT, ts INT, p STRING) USING hudi PARTITIONED BY (p) {table}")
-        session.sql(f"INSERT INTO n{number} VALUES (1, 1, 1, 'a'), (2, 2, 1, 'b'), (3, 3, 1, 'b')")
+        known = [(1, 1, 1, "a"), (2, 2, 1, "b"), (3, 3, 1, "b")]
+        table = made(tmp_path / f"n{number}", "id v ts p", known, partition_fields=["p"], **definition)
         looked_up.clear()
         new = "(5, 50, 3, 'a'), (5, 51, 2, 'a'), (6, 60, 2, 'c')"
         source = f"VALUES (1, 10, 2, 'a'), (2, 20, 2, 'b'), {new} v (id, v, ts, p)"
         session.sql(
-            f"MERGE INTO n{number} t USING (SELECT {key} AS id, v, ts, p FROM {source}) s ON {condition} "
+            f"MERGE INTO {table} t USING (SELECT {key} AS id, v, ts, p FROM {source}) s ON {condition} "
             f"WHEN MATCHED THEN UPDATE SET v = s.v, ts = s.ts WHEN NOT MATCHED THEN {insert}"
         )
         rows = [(1, 10, "a"), (2, 20, "b"), (3, 3, "b"), (5, 50, "a"), (6, 60, "c")]
-        assert (number, rows_of(session, f"SELECT id, v, p FROM n{number}")) == (number, rows)
+        assert (number, rows_of(session, f"SELECT id, v, p FROM {table}")) == (number, rows)
         assert (number, bool(looked_up)) == (number, looks or kind == "mor")  # where logs may have deleted a record
 
 
@@ -269,21 +278,18 @@ def test_null_in_keys_and_partitions_meets_nothing_and_is_looked_up(session):
     assert rows_of(session, "SELECT id, v FROM o") == rows
 
 
-def test_a_record_that_logs_deleted_is_inserted_where_it_was(session):
+def test_a_record_that_logs_deleted_is_inserted_where_it_was(session, tmp_path):
     # Base files have its key until they are compacted: elsewhere the next look-up would find it twice.
-    session.sql(
-        "CREATE TABLE d (id INT, v INT, ts INT) USING hudi "
-        "TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts')"
-    )
-    session.sql("INSERT INTO d SELECT id, 0, 1 FROM range(4)")
-    session.sql("DELETE FROM d WHERE id = 1")
+    definition = {"table_type": "MERGE_ON_READ", "ordering_fields": ["ts"]}
+    table = made(tmp_path / "d", "id v ts", [(key, 0, 1) for key in range(4)], **definition)
+    session.sql(f"DELETE FROM {table} WHERE id = 1")
     for number in (5, 6):
         session.sql(
-            f"MERGE INTO d t USING (SELECT {number} AS v, {number} AS ts, explode(array(1, {number})) AS id) s "
+            f"MERGE INTO {table} t USING (SELECT {number} AS v, {number} AS ts, explode(array(1, {number})) AS id) s "
             "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
         )
-    session.sql("INSERT INTO d VALUES (1, 7, 7)")
+    session.sql(f"INSERT INTO {table} VALUES (1, 7, 7)")
     expected = [(0, 0), (1, 7), (2, 0), (3, 0), (5, 5), (6, 6)]
-    assert rows_of(session, "SELECT id, v FROM d") == expected
-    names = "SELECT DISTINCT substring_index(_hoodie_file_name, '_', 1) FROM d WHERE id < 4"
+    assert rows_of(session, f"SELECT id, v FROM {table}") == expected
+    names = f"SELECT DISTINCT substring_index(_hoodie_file_name, '_', 1) FROM {table} WHERE id < 4"
     assert len({name.split("_")[0].lstrip(".") for (name,) in rows_of(session, names)}) == 1

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture
-def session(spark, metastore):
+def session(new_session, metastore):
     """A session whose current database is a new one."""
-    made = spark.newSession()
+    made = new_session()
     made.sql("CREATE DATABASE IF NOT EXISTS scripts")
     made.sql("USE scripts")
     yield made
@@ -40,6 +40,11 @@ def test_statements_that_write_in_scripts(session):
     )
     assert rows(made) == [(0, 20), (5, 20)]
 
+
+@pytest.mark.long
+def test_statements_of_scripts_and_of_computed_names(session):
+    session.sql("CREATE TABLE jobs (id INT, v INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    session.sql("INSERT INTO jobs VALUES (0, 20), (5, 20)")
     session.sql("DECLARE OR REPLACE VARIABLE script_table STRING DEFAULT 'jobs'")
     session.sql("INSERT INTO IDENTIFIER(script_table) VALUES (:id, :v)", {"id": 7, "v": 1})
     session.sql("BEGIN DECLARE t STRING DEFAULT 'jobs'; UPDATE IDENTIFIER(t) SET v = 2 WHERE id = 7; END")

@@ -23,10 +23,10 @@ from tests.support.running.long import with_long_cases
 pytestmark = pytest.mark.jvm
 
 VERSIONS = sorted(RELEASES)
-# Each statement for one version, every other one in each run; `python -m integration.long.spark_statements --recorded`
+# Each statement for one version, every fourth one in each run; `python -m integration.long.spark_statements --recorded`
 # runs all for all versions.
 ALL = [(VERSIONS[index % 3], name) for index, name in enumerate(statements("v9"))]
-CASES = with_long_cases(ALL[::2], ALL)
+CASES = with_long_cases(ALL[::4], ALL)
 
 
 @pytest.fixture(scope="module")

@@ -315,7 +315,7 @@ def test_the_answers_are_hudi_s(server, questions):
 
 def test_many_clients_at_once(server, questions):
     """Each with a connection of its own, and each asking in another order."""
-    clients = 6
+    clients = 4
     start = threading.Barrier(clients)
 
     def client(number: int) -> list[str]:
@@ -342,7 +342,7 @@ def test_a_commit_made_meanwhile_is_seen(server, synced, tmp_path, name, suffix)
         assert (count(one, table), count(other, table)) == (after, after)
 
 
-def test_statements_that_write(server, metastore, tmp_path):
+def test_statements_that_write(server, metastore, tmp_path, thorough):
     with connected(server) as cursor, connected(server) as other:
         cursor.execute(f"CREATE DATABASE served LOCATION '{tmp_path}/served.db'")
         cursor.execute("USE served")
@@ -352,16 +352,18 @@ def test_statements_that_write(server, metastore, tmp_path):
         )
         cursor.execute("INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'x'), (3, 'c', 'y')")
         cursor.execute("UPDATE t SET v = 'bb' WHERE id = 2")
-        cursor.execute("DELETE FROM t WHERE id = 3")
+        if thorough:
+            cursor.execute("DELETE FROM t WHERE id = 3")
         cursor.execute(
             "MERGE INTO t USING (SELECT 1 AS id, 'aa' AS v, 'x' AS p UNION ALL SELECT 4, 'd', 'z') s ON t.id = s.id "
-            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
+            "WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"
         )
         expected = [(1, "aa", "x"), (2, "bb", "x"), (4, "d", "z")]
         assert sorted(ask(other, "SELECT id, v, p FROM served.t")) == expected
         cursor.execute("CREATE TABLE c USING hudi AS SELECT id, v FROM t WHERE id > 1")
         assert count(other, "served.c") == 2
-        assert len(ask(other, "CALL show_commits(table => 'served.t')")) == 4
+        assert len(ask(other, "CALL show_commits(table => 'served.t')")) == (4 if thorough else 3)
         validate = (
             f"CALL sync_validate('t', 'c', '{{}}', 'jdbc:hive2://127.0.0.1:{server.port}', '', 'served', 'served')"
         )
@@ -374,10 +376,11 @@ def test_statements_that_write(server, metastore, tmp_path):
         cursor.execute("ALTER TABLE t ADD COLUMNS (w BIGINT COMMENT 'more')")
         cursor.execute("INSERT INTO t (id, v, w, p) VALUES (5, 'e', 50, 'z')")
         assert ask(other, "SELECT id, w FROM served.t WHERE id > 3 ORDER BY id") == [(4, None), (5, 50)]
-        cursor.execute("SET hoodie.schema.on.read.enable=true")
-        cursor.execute("ALTER TABLE t REPLACE COLUMNS (w BIGINT, id INT, more STRING, p STRING)")
-        assert ask(other, "SELECT w, id, more, p FROM served.t WHERE id > 3 ORDER BY id")[1] == (50, 5, None, "z")
-        cursor.execute("SET hoodie.schema.on.read.enable=false")
+        if thorough:
+            cursor.execute("SET hoodie.schema.on.read.enable=true")
+            cursor.execute("ALTER TABLE t REPLACE COLUMNS (w BIGINT, id INT, more STRING, p STRING)")
+            assert ask(other, "SELECT w, id, more, p FROM served.t WHERE id > 3 ORDER BY id")[1] == (50, 5, None, "z")
+            cursor.execute("SET hoodie.schema.on.read.enable=false")
         cursor.execute("TRUNCATE TABLE t")
         assert count(other, "served.t") == 0
         assert sorted(metastore.tables("served")) == ["c", "t", "t_ro", "t_rt"]

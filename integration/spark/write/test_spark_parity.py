@@ -18,7 +18,7 @@ from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
 from tests.support.running.long import long_case
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 SCHEMA = pa.schema(
     [
@@ -204,7 +204,6 @@ CASES = [
 SOME_CASES = {
     "upserts": ("cow", 8),
     "buckets": ("cow", 6),
-    "keys made up": ("mor", 6),
     "duplicates": ("cow", 9),
     "partition columns dropped": ("cow", 8),
     "GLOBAL_SIMPLE moves": ("cow", 9),
@@ -212,7 +211,6 @@ SOME_CASES = {
 SOME_STEPS = {
     "upserts": (0, 1, 4),
     "buckets": (0, 2),
-    "keys made up": (0, 2),
     "duplicates": (0, 1, 4, 5),
     "partition columns dropped": (0, 1),
     "GLOBAL_SIMPLE moves": (0, 1, 4),
