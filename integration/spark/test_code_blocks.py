@@ -36,8 +36,12 @@ def names(metastore_uri: str, metastore: Any, spark: Any, tmp_path: Path) -> Ite
     metastore.drop_database("lake", cascade=True)
 
 
-# It starts a server, as thrift/test_thrift_server.py does.
-LONG = [block for block in BLOCKS if block.where.endswith(":ThriftServer")]
+# They start a server of their own, as thrift/test_thrift_server.py and each test on a metastore does.
+LONG = [
+    block
+    for block in BLOCKS
+    if block.where.endswith((":ThriftServer", ":EmbeddedMetastore")) or "/thrift-server.md" in block.where
+]
 CASES = [long_case(block) if block in LONG else block for block in BLOCKS]
 
 

@@ -295,6 +295,7 @@ def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, ki
     assert len(fares()) == len(keys)
 
 
+@pytest.mark.long
 def test_steps_of_the_python_quick_start(spark, tmp_path):
     """Inserts, updates, deletes, time travel, incremental and change data, by the calls and options of Hudi's guide."""
     path, name = str(tmp_path / "rides"), "rides"
