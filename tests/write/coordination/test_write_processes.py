@@ -116,7 +116,7 @@ def _write_some(path: Path, writes: int, start: Any, results: Any) -> None:
 @pytest.mark.parametrize(
     ("version", "kind", "writes"),
     [
-        (8, "COPY_ON_WRITE", 2),
+        (8, "COPY_ON_WRITE", 1),
         *(long_case(version, kind, 12) for version in (6, 8, 9) for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")),
     ],
 )

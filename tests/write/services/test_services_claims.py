@@ -26,6 +26,7 @@ from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.cleaning import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
+from tests.support.running.long import with_long_cases
 
 OFF = {
     "hoodie.clean.automatic": "false",
@@ -177,8 +178,10 @@ def test_an_overwrite_that_was_undone_since_the_timeline_was_read(tmp_path: Path
     assert not reader.timeline.pending({COMPACTION})
 
 
-@VERSIONS
-@pytest.mark.parametrize("archived", [False, True])
+@pytest.mark.parametrize(
+    ("version", "archived"),
+    with_long_cases([(6, True), (8, False)], [(version, archived) for version in (6, 8) for archived in (False, True)]),
+)
 def test_a_write_that_completes_while_it_is_looked_at_is_no_dead_one(
     version: int, archived: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
