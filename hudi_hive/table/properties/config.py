@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Final
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats import parse_properties
@@ -191,7 +192,8 @@ class TableConfig:
     @classmethod
     def from_bytes(cls, data: bytes, path: str, *, metadata_table: bool = False) -> TableConfig:
         """Parse the bytes of the file and refuse damaged ones; arguments and errors are those of :meth:`load`."""
-        config = _parsed(data, path, metadata_table)
+        parse = _parsed if len(data) <= _MOST_KEPT_BYTES else _parsed.__wrapped__
+        config = parse(data, path, metadata_table)
         return replace(config, properties=dict(config.properties))
 
     @classmethod
@@ -241,6 +243,9 @@ class TableConfig:
             bootstrap_base_path=get.text(HOODIE_BOOTSTRAP_BASE_PATH),
             bootstrap_index_enabled=_bootstrap_index(get),
         )
+
+
+_MOST_KEPT_BYTES: Final = 1 << 16
 
 
 @lru_cache(maxsize=64)

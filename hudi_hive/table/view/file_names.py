@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,7 @@ def split_file_names(names: pa.Array | pa.ChunkedArray) -> SplitNames:
     array = _one_array(names)
     hidden = pc.starts_with(array, ".")
     base_rows, base = _split_base_names(array, hidden)
-    log_rows, logs = _split_log_names(array, hidden) if pc.any(hidden).as_py() else (_NO_ROWS, _NO_LOGS)
+    log_rows, logs = _split_log_names(array, hidden) if pc.any(hidden).as_py() else _no_logs()
     return SplitNames(base_rows, base, log_rows, logs)
 
 
@@ -184,5 +185,6 @@ def _true_rows(mask: pa.Array) -> IntArray:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-_NO_ROWS: Final = np.array([], np.int64)
-_NO_LOGS: Final = _split_log_names(pa.array([], pa.string()), pa.array([], pa.bool_()))[1]
+@cache  # not at import: Arrow's first array of Python values brings pandas
+def _no_logs() -> tuple[IntArray, pa.Table]:
+    return _split_log_names(pa.array([], pa.string()), pa.array([], pa.bool_()))
