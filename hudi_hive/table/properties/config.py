@@ -192,7 +192,7 @@ class TableConfig:
     @classmethod
     def from_bytes(cls, data: bytes, path: str, *, metadata_table: bool = False) -> TableConfig:
         """Parse the bytes of the file and refuse damaged ones; arguments and errors are those of :meth:`load`."""
-        parse = _parsed if len(data) <= _MOST_KEPT_BYTES else _parsed.__wrapped__
+        parse = _parsed if len(data) <= _MAX_CACHED_BYTES else _parsed.__wrapped__
         config = parse(data, path, metadata_table)
         return replace(config, properties=dict(config.properties))
 
@@ -245,7 +245,7 @@ class TableConfig:
         )
 
 
-_MOST_KEPT_BYTES: Final = 1 << 16
+_MAX_CACHED_BYTES: Final = 1 << 16
 
 
 @lru_cache(maxsize=64)
