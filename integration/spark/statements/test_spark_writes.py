@@ -7,7 +7,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.spark.statements.writes import merge_pruning, target
-from integration.long.spark_writes import answers_of, differences, groups, recorded
+from integration.long.spark_writes import answers_of, differences, groups, left_out, recorded
 from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
@@ -33,6 +33,15 @@ def session(new_session, metastore):
 def test_same_answers_as_real_hudi(session, tmp_path, group):
     answers = answers_of(session, groups()[group], tmp_path)
     assert differences(group, answers, recorded()[group]["answers"]) == []
+
+
+def test_a_run_of_the_corpus_names_the_groups_that_it_leaves_out():
+    asked = ["truncate whole tables (cow)", "truncate partitions (cow)"]
+    statements = len(groups()[asked[1]])
+    answers = {asked[0]: {"answers": [], "tables": {}}}
+    expected = f"not run, as real Hudi's answers are not recorded: {asked[1]} ({statements} statements)"
+    assert left_out(asked, answers) == expected
+    assert left_out(asked, dict.fromkeys(asked, answers[asked[0]])) == ""
 
 
 def location_of(session, name):
