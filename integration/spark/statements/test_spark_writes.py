@@ -29,7 +29,7 @@ def session(new_session, metastore):
     made.sql("DROP DATABASE writes")
 
 
-@pytest.mark.parametrize("group", with_long_cases(OFTEN, groups()))
+@pytest.mark.parametrize("group", with_long_cases(OFTEN, recorded()))
 def test_same_answers_as_real_hudi(session, tmp_path, group):
     answers = answers_of(session, groups()[group], tmp_path)
     assert differences(group, answers, recorded()[group]["answers"]) == []
