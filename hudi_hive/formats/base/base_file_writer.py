@@ -9,6 +9,7 @@ Source: docs/format.md#base-files.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -44,7 +45,7 @@ _GROUP_BYTES: Final = 120 << 20
 
 
 _SAMPLE_ROWS: Final = 20_000
-"""First rows that tell whether a dictionary is worth its bytes; also what the first page of Hudi's writer holds."""
+"""Rows that tell whether a dictionary is worth its bytes; also what the first page of Hudi's writer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ class ParquetSettings:
         codec: compression of pages: gzip, zstd, snappy, lz4 or uncompressed.
         row_group_bytes: bytes in memory after which a row group is written.
         page_bytes: bytes of values, before compression, after which a page ends.
-        dictionary: whether columns of few values are written as dictionaries; others never are.
+        dictionary: whether columns of few values are written as dictionaries, all others never; files with nested
+            columns try one of each.
     """
 
     codec: str = "gzip"
@@ -274,24 +276,52 @@ def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:
 
 
 def _with_few_values(rows: pa.Table) -> list[str] | bool:
-    """The columns whose dictionary and indices are smaller than their values, as Hudi's writer decides by a first page.
+    """The columns of a row group whose dictionary and indices are likely smaller than their values.
 
+    Hudi's writer asks that of its first page. Here that page is asked what the whole row group will hold, and so are
+    rows from all over it: neither different first rows nor long runs of one value hide that values come again.
     Building the dictionary of a key takes a fifth of the time of a file, and makes it larger.
     """
-    sample = rows.slice(0, _SAMPLE_ROWS).combine_chunks()
-    if not sample.num_rows or any(pa.types.is_nested(entry.type) for entry in sample.schema):
+    if not rows.num_rows or any(pa.types.is_nested(entry.type) for entry in rows.schema):
         return True  # Arrow wants the names of the leaves, which it makes itself
-    return [name for name, column in zip(sample.column_names, sample.columns, strict=True) if _repeats(column)]
+    samples = [rows.slice(0, _SAMPLE_ROWS)]
+    if rows.num_rows > _SAMPLE_ROWS:
+        samples.append(rows.take(np.linspace(0, rows.num_rows - 1, _SAMPLE_ROWS).astype(np.int64)))
+    return [
+        name for name in rows.column_names if any(_repeats(sample.column(name), rows.num_rows) for sample in samples)
+    ]
 
 
-def _repeats(values: pa.ChunkedArray) -> bool:
+def _repeats(sample: pa.ChunkedArray, rows: int) -> bool:
+    """Whether so many rows as a sample is of are smaller with a dictionary."""
+    values = len(sample) - sample.null_count
     try:
-        distinct = int(pc.count_distinct(values).as_py())
+        distinct = int(pc.count_distinct(sample).as_py())
     except pa.ArrowNotImplementedError:
         return True
-    plain = values.nbytes  # with four bytes for the length of each text, as in the file
-    indices = len(values) * max(1, (distinct - 1).bit_length()) / 8
-    return distinct * plain / len(values) + indices < plain
+    if not values:
+        return True
+    width = sample.nbytes / values  # with four bytes for the length of each text, as in the file
+    values, distinct = values * rows // len(sample), _distinct(values, distinct, rows / len(sample))
+    indices = values * max(1, (distinct - 1).bit_length()) / 8
+    return distinct * width + indices < values * width
+
+
+def _distinct(values: int, distinct: int, times: float) -> int:
+    """Different values among so many times the values, if each of them is met as often as others.
+
+    Of N values n draws meet N (1 - exp(-n / N)) ones.
+    """
+    if times <= 1 or distinct == values:
+        return round(distinct * times)
+    least, most = 0.0, float(values)  # of n / N, which more draws of fewer values make greater
+    for _ in range(50):
+        middle = (least + most) / 2
+        if -math.expm1(-middle) / middle > distinct / values:
+            least = middle
+        else:
+            most = middle
+    return max(distinct, round(-math.expm1(-most * times) * values / most))
 
 
 def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, str] | None:

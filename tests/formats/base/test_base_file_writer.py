@@ -100,6 +100,26 @@ def test_dictionaries_are_of_columns_whose_values_repeat(tmp_path, nested):
     )
 
 
+def test_values_that_only_come_again_later_are_seen(tmp_path):
+    count, generator = 200_000, np.random.default_rng(1)
+    some = generator.random(25_000)
+    table = pa.table(
+        {
+            "of_some": some[generator.integers(0, len(some), count)],  # most of the first 20,000 are different
+            "later": np.where(np.arange(count) < 20_000, np.arange(count), np.arange(count) % 100),
+            "in_runs": np.arange(count) // 20,
+            "once": generator.permutation(count),
+        }
+    )
+    write(tmp_path, table, bloom=False)
+    group = pq.read_metadata(tmp_path / "p/f.parquet").row_group(0)
+    chunks = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
+    assert [name for name, chunk in chunks.items() if chunk.has_dictionary_page] == ["of_some", "later", "in_runs"]
+    plain = write(tmp_path, table, bloom=False, settings=ParquetSettings(dictionary=False))
+    whole = pq.read_metadata(tmp_path / "p/f.parquet").row_group(0).column(0)
+    assert plain[1].rows == count and chunks["of_some"].total_compressed_size < whole.total_compressed_size * 0.6
+
+
 def test_the_footer_has_schema_and_key_range(tmp_path):
     _, written = write(tmp_path, rows())
     footer = pq.read_metadata(tmp_path / "p/f.parquet").metadata
