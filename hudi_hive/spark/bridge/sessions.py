@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final
 
-from pyspark import SparkContext
+from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.spark.versions import SPARK, JavaValue
 
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_TO_FRAME: Final = "toDF"
+
+_making = threading.Lock()
 
 
 def python_session(session: JavaValue) -> SparkSession:
-    """PySpark's session over one of the JVM."""
+    """PySpark's session over one of the JVM, which ``RDD.toDF`` goes on not to know of."""
     context = SparkContext._active_spark_context
     assert context is not None
+    with _making:
+        # Each new one has RDD.toDF make frames of its own, also those of the user.
+        of_user = getattr(RDD, _TO_FRAME, None)
+        try:
+            return _python_session(context, session)
+        finally:
+            if of_user is not None:
+                setattr(RDD, _TO_FRAME, of_user)
+
+
+def _python_session(context: SparkContext, session: JavaValue) -> SparkSession:
     if getattr(SparkSession, "_instantiatedSession") is not None:  # noqa: B009 - PySpark has no other name for it
         return SparkSession(context, session)
     # PySpark makes the first that it sees the JVM's default; where no Python drives Spark there is another.

@@ -11,6 +11,7 @@ from pyspark.sql.readwriter import DataFrameWriter
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge import planning_once
 from hudi_hive.spark.versions import SPARK
 
 pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
@@ -74,3 +75,10 @@ def test_a_session_is_enabled_once_and_disabled_to_what_it_was(spark: SparkSessi
     assert session.sql(f"UPDATE hudi.`{path}` SET name = 'b'").collect() == []
     assert getattr(DataFrameWriter.saveAsTable, "_hudi_hive", False)
     assert [row.name for row in session.read.format("hudi").load(path).collect()] == ["b"]
+
+
+def test_frames_of_an_rdd_stay_those_of_the_session_that_the_user_made_last(spark: SparkSession) -> None:
+    mine = spark.newSession()
+    assert planning_once(mine, 2).conf.get("spark.sql.adaptive.enabled") == "false"
+    made = mine.sparkContext.parallelize([(1,)], 1).toDF(["id"])
+    assert made.sparkSession is mine
