@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import logging
+import re
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Final
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 
 from hudi_hive.errors import HudiHiveError, SparkError
 from hudi_hive.spark.bridge import JavaValue, relations, scala_items
 from hudi_hive.spark.catalog.session_hook import SessionHook
 from hudi_hive.table import MetaClient, is_hudi_table
 
+_LOG = logging.getLogger("hudi_hive.spark")
 _SESSION_CATALOG: Final = "spark_catalog"
 _OF_MERGE_ON_READ: Final = ("_ro", "_rt")
 """What a sync puts behind the name of a merge-on-read table, for its views."""
+_MOST_NAMES: Final = 10_000
+"""Tables of a database among which the nearest name is looked for."""
+_LAST_PART: Final = re.compile(r"`((?:[^`]|``)+)`$")
 
 
 def missing_table(hook: SessionHook, name: str) -> SparkError | None:
@@ -30,8 +32,9 @@ def missing_table(hook: SessionHook, name: str) -> SparkError | None:
     """
     try:
         return _missing_table(hook, name)
-    except (HudiHiveError, Py4JError, PySparkException):
-        return None  # Spark's own error says more than why it cannot be explained
+    except Exception:  # Spark's own error says more than why it cannot be explained
+        _LOG.debug("the missing table %s cannot be explained", name, exc_info=True)
+        return None
 
 
 def _missing_table(hook: SessionHook, name: str) -> SparkError | None:
@@ -52,17 +55,20 @@ def _missing_table(hook: SessionHook, name: str) -> SparkError | None:
             remedy=f"SHOW DATABASES lists them; `hudi-hive sync --database {shlex.quote(database)}` makes it "
             "where it adds a Hudi table",
         )
+    identifier = jvm.package("catalyst").TableIdentifier(parts[-1], jvm.some(database))
+    if catalog.tableExists(identifier):
+        return None  # a view looked for it in the database that it was made in
     for table, path in _left_out(hook, catalog, database, parts[-1]):
         words = ["hudi-hive", "sync", "--base-path", path, "--database", database, "--table", table]
         return SparkError(
             f"no table or view {database}.{parts[-1]}: a Hudi table lies in its place, but was not synced",
             path=path,
-            remedy=f"run `{shlex.join(words)}`, or read it with spark.read.format('hudi').load('{path}')",
+            remedy=f"run `{shlex.join(words)}`, or read it with spark.read.format('hudi').load({path!r})",
         )
-    names = [str(one.table()) for one in scala_items(catalog.listTables(database))]
+    hint = _hint(parts[-1], _names(catalog, database))
     return SparkError(
         f"no table or view {database}.{parts[-1]} in the catalog",
-        remedy=f"{_hint(parts[-1], names)}SHOW TABLES IN {database} lists them; `hudi-hive sync` adds a Hudi table",
+        remedy=f"{hint}SHOW TABLES IN {database} lists them; `hudi-hive sync` adds a Hudi table",
     )
 
 
@@ -80,11 +86,23 @@ def _left_out(hook: SessionHook, catalog: JavaValue, database: str, name: str) -
     for table in dict.fromkeys(one for one in (name, name.lower(), bare) if one):
         path = f"{place[: -len('/t')]}/{table}"
         options = hook.environment.store_options(hook.session, path)
-        with suppress(HudiHiveError):  # a store that does not answer: the name may still be explained
-            if not is_hudi_table(path, options):
-                continue
-            if table != bare or MetaClient.load(path, options).config.is_merge_on_read:
-                yield table, path
+        try:
+            is_left_out = is_hudi_table(path, options) and (
+                table != bare or MetaClient.load(path, options).config.is_merge_on_read
+            )
+        except HudiHiveError:
+            return  # a store that does not answer is asked, and waited for, once; the name may still be explained
+        if is_left_out:
+            yield table, path
+
+
+def _names(catalog: JavaValue, database: str) -> list[str]:
+    """The names of a database's tables, in one call; none where they are too many to compare."""
+    tables = catalog.listTables(database)
+    if int(tables.size()) > _MOST_NAMES:
+        return []
+    found = (_LAST_PART.search(line) for line in str(tables.mkString("\n")).split("\n"))
+    return [match[1].replace("``", "`") for match in found if match]
 
 
 def _hint(name: str, names: Sequence[str]) -> str:

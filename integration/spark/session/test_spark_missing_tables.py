@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.cli import cli
-from hudi_hive.errors import TableNotFoundError
+from hudi_hive.errors import StorageError, TableNotFoundError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.spark.catalog import missing_tables
 
 pytestmark = pytest.mark.jvm
 
@@ -79,6 +80,35 @@ def test_the_database_of_the_session_and_a_session_that_is_not_enabled_any_more(
             other.sql("SELECT * FROM nothing")
     finally:
         hudi_spark.enable(spark)
+
+
+def test_a_view_whose_table_is_gone_while_the_session_is_where_one_of_its_name_is(
+    spark: SparkSession, folder: Path
+) -> None:
+    spark.sql("CREATE TABLE gone_later (a INT) USING parquet")
+    spark.sql(f"CREATE VIEW {DATABASE}.of_it AS SELECT * FROM gone_later")
+    spark.sql("DROP TABLE gone_later")
+    other = spark.newSession()
+    other.sql(f"USE {DATABASE}")
+    other.sql("CREATE TABLE gone_later (a INT) USING parquet")
+    with pytest.raises(AnalysisException, match="`gone_later` cannot be found"):
+        other.sql("SELECT * FROM of_it")
+
+
+@pytest.mark.parametrize("error", [ValueError("a fault"), StorageError("no answer")])
+def test_what_fails_while_an_error_is_explained_hides_nothing(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    asked = []
+
+    def fails(path: str, options: object) -> bool:
+        asked.append(path)
+        raise error
+
+    monkeypatch.setattr(missing_tables, "is_hudi_table", fails)
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql(f"SELECT * FROM {DATABASE}.Nothing_RT")  # a name that may lie at three paths
+    assert len(asked) == 1
 
 
 def test_a_path_that_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
