@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from uuid import uuid4
 
 from hudi_hive.redaction import printable, redact
 
+_LOG = logging.getLogger(__name__)
 _DELAY_S: Final = 0.5
 """Work that takes less shows no bar."""
 _EVERY_S: Final = 0.2
@@ -79,5 +81,10 @@ class NotebookBar:
 
     def _draw(self, html: str) -> None:
         data = {"text/html": html, "text/plain": ""}
-        self._publisher.publish(data=data, metadata={}, transient={"display_id": self._id}, update=self._is_drawn)
-        self._is_drawn = True
+        try:
+            self._publisher.publish(data=data, metadata={}, transient={"display_id": self._id}, update=self._is_drawn)
+        except Exception:  # of the kernel, or of what takes messages in its place: the work goes on without a bar
+            _LOG.debug("progress cannot be shown", exc_info=True)
+            self._is_over, self._is_drawn = True, False
+        else:
+            self._is_drawn = True

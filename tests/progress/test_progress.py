@@ -16,6 +16,7 @@ from rich.console import Console
 
 from hudi_hive import HudiTable
 from hudi_hive.progress import ProgressBars, show_progress
+from hudi_hive.progress.notebook import NotebookBars
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.table_api import IncrementalPuller
 from hudi_hive.testing import FakeMetastore
@@ -190,3 +191,20 @@ def test_log_lines_of_commands(tmp_path, flags, level):
     assert done.returncode == 0, done.stderr
     levels = [json.loads(line)["level"] for line in done.stderr.splitlines()]
     assert levels[:1] == ([] if level is None else [level])
+
+
+def test_a_notebook_that_takes_no_message_ends_bars_and_no_work(table):
+    class Shell:
+        """A kernel whose channel is closed."""
+
+        sent = 0
+        display_pub = property(lambda self: self)
+
+        def publish(self, **_message):
+            self.sent += 1
+            raise OSError("closed")
+
+    shell = Shell()
+    with show_progress(NotebookBars(shell, delay_s=0)):
+        assert table.scan().to_arrow().num_rows == PARTITIONS
+    assert shell.sent == 1
