@@ -187,12 +187,23 @@ def _explained(error: BaseException) -> BaseException:
     """Spark's error, with our text where it is about a table that is not there and we know more."""
     text = getattr(error, SPARK.error_text, None)
     found = _NO_TABLE.search(text) if isinstance(text, str) else None
-    said = None if found is None or _missing is None else _missing(found[1])
+    if found is None or _missing is None or _is_of_view(error):
+        return error
+    said = _missing(found[1])
     if said is not None:
         place = _PLACE.search(str(text))
         said.message += "" if place is None else f" ({place[0]})"
         setattr(error, SPARK.error_text, f"[TABLE_OR_VIEW_NOT_FOUND] {said}")
     return error
+
+
+def _is_of_view(error: BaseException) -> bool:
+    """Whether the text of a view is at fault, whose names are those of where it was made; Spark 3.5 does not tell."""
+    contexts = getattr(error, "getQueryContext", None)
+    try:
+        return contexts is not None and any(str(one.objectType()) == "VIEW" for one in contexts())
+    except Exception:  # a context of a DataFrame has no such thing
+        return False
 
 
 def _unwrapped(java_exception: JavaValue) -> JavaValue:

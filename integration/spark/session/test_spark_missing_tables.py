@@ -17,6 +17,7 @@ from hudi_hive.cli import cli
 from hudi_hive.errors import StorageError, TableNotFoundError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.spark.catalog import missing_tables
+from hudi_hive.spark.versions import SPARK
 
 pytestmark = pytest.mark.jvm
 
@@ -82,7 +83,7 @@ def test_the_database_of_the_session_and_a_session_that_is_not_enabled_any_more(
         hudi_spark.enable(spark)
 
 
-def test_a_view_whose_table_is_gone_while_the_session_is_where_one_of_its_name_is(
+def test_a_view_whose_table_is_gone_is_not_told_of_the_database_of_the_session(
     spark: SparkSession, folder: Path
 ) -> None:
     spark.sql("CREATE TABLE gone_later (a INT) USING parquet")
@@ -90,6 +91,9 @@ def test_a_view_whose_table_is_gone_while_the_session_is_where_one_of_its_name_i
     spark.sql("DROP TABLE gone_later")
     other = spark.newSession()
     other.sql(f"USE {DATABASE}")
+    if SPARK.has_scripts:  # 3.5 does not say that a name is of a view
+        with pytest.raises(AnalysisException, match="`gone_later` cannot be found"):
+            other.sql("SELECT * FROM of_it")
     other.sql("CREATE TABLE gone_later (a INT) USING parquet")
     with pytest.raises(AnalysisException, match="`gone_later` cannot be found"):
         other.sql("SELECT * FROM of_it")
