@@ -52,6 +52,7 @@ class Session:
             "changes": lambda: sql(f"SELECT * FROM hudi_table_changes('{trips}', 'latest_state', '{self._first}')"),
             "stream": self._stream,
             "read stream": lambda: self._rows(self._spark.read.format("hudi").load(self._copy)),
+            "missing table": lambda: sql("SELECT * FROM trip"),
             "misused function": lambda: sql(f"SELECT * FROM hudi_query_timeline('{trips}', 'all')"),
             "storage options": lambda: hudi_spark.enable(self._spark, storage_options={"key": "k"}),
         }

@@ -24,7 +24,7 @@ from hudi_hive.spark.bridge.jvm import (
     relations,
 )
 from hudi_hive.spark.bridge.metastores import metastore_settings
-from hudi_hive.spark.bridge.py4j_errors import explain_missing_tables, hint_at_enable, to_java, watch
+from hudi_hive.spark.bridge.py4j_errors import hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.sessions import in_session, planning_once, python_session, session_settings
@@ -54,7 +54,6 @@ __all__ = [
     "RowBuilder",
     "Weak",
     "class_name",
-    "explain_missing_tables",
     "freeze_imports",
     "from_arrow_schema",
     "hide_secrets",

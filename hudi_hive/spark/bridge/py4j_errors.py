@@ -26,7 +26,7 @@ from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
 from hudi_hive.read.remote import deserialize_error
-from hudi_hive.spark.versions import SPARK, JavaValue
+from hudi_hive.spark.versions import JavaValue
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,8 +38,6 @@ _MAX_PENDING_ERRORS = 256
 _MAX_CAUSES = 16
 
 _hints = False
-_missing: Callable[[str], HudiHiveError | None] | None = None
-"""Says more of a name that no table has."""
 _make_exception: Callable[[str], JavaValue] | None = None
 """Makes the Java exception of a text."""
 
@@ -47,8 +45,6 @@ _lock = threading.Lock()
 _pending_errors: OrderedDict[str, HudiHiveError] = OrderedDict()
 _base_paths: set[str] = set()
 
-_NO_TABLE = re.compile(r"^\[TABLE_OR_VIEW_NOT_FOUND\] The table or view (\S+(?: \S+)*?) cannot be found\.")
-_PLACE = re.compile(r"\bline \d+,? pos \d+")
 _NO_SOURCE = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^:]*: (org\.apache\.)?hudi\b", re.IGNORECASE)
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
@@ -149,7 +145,7 @@ def bridge_errors(make_exception: Callable[[str], JavaValue]) -> None:
         @functools.wraps(original)
         def convert(java_exception: JavaValue) -> BaseException:
             ours = _find(java_exception)
-            return ours if ours is not None else _explained(original(_unwrapped(java_exception)))
+            return ours if ours is not None else original(_unwrapped(java_exception))
 
         convert._hudi_hive = True  # type: ignore[attr-defined]
         captured.convert_exception = convert  # type: ignore[assignment]
@@ -171,39 +167,6 @@ def hint_at_enable() -> None:
         return original(java_exception)
 
     captured.convert_exception = convert  # type: ignore[assignment]
-
-
-def explain_missing_tables(explain: Callable[[str], HudiHiveError | None]) -> None:
-    """Have Spark's error about a table that is not there say in one line what to do; it stays Spark's own otherwise.
-
-    Args:
-        explain: gives what is wrong and what to do from the name in the error; None leaves Spark's text.
-    """
-    global _missing
-    _missing = explain
-
-
-def _explained(error: BaseException) -> BaseException:
-    """Spark's error, with our text where it is about a table that is not there and we know more."""
-    text = getattr(error, SPARK.error_text, None)
-    found = _NO_TABLE.search(text) if isinstance(text, str) else None
-    if found is None or _missing is None or _is_of_view(error):
-        return error
-    said = _missing(found[1])
-    if said is not None:
-        place = _PLACE.search(str(text))
-        said.message += "" if place is None else f" ({place[0]})"
-        setattr(error, SPARK.error_text, f"[TABLE_OR_VIEW_NOT_FOUND] {said}")
-    return error
-
-
-def _is_of_view(error: BaseException) -> bool:
-    """Whether the text of a view is at fault, whose names are those of where it was made; Spark 3.5 does not tell."""
-    contexts = getattr(error, "getQueryContext", None)
-    try:
-        return contexts is not None and any(str(one.objectType()) == "VIEW" for one in contexts())
-    except Exception:  # a context of a DataFrame has no such thing
-        return False
 
 
 def _unwrapped(java_exception: JavaValue) -> JavaValue:

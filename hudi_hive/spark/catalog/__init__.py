@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.catalog.missing_tables import missing_table
+from hudi_hive.spark.catalog.missing_tables import MISSING_TABLE_RULE, explain_missing_tables
 from hudi_hive.spark.catalog.recorded_sync_config import sync_config
-from hudi_hive.spark.catalog.session_hook import SessionHook, last_hook
+from hudi_hive.spark.catalog.session_hook import SessionHook
 from hudi_hive.spark.catalog.table_lookup import (
     FORMATS,
     MADE_BY_SPARK,
@@ -19,16 +19,16 @@ from hudi_hive.spark.catalog.table_options import SOURCE, entry_query, hook_tabl
 __all__ = [
     "FORMATS",
     "MADE_BY_SPARK",
+    "MISSING_TABLE_RULE",
     "PROVIDER",
     "SOURCE",
     "HudiTableEntry",
     "SessionHook",
     "entry_query",
+    "explain_missing_tables",
     "hook_table_reads",
-    "last_hook",
     "made_by_statement",
     "managed_tables",
-    "missing_table",
     "path_of_view",
     "path_question",
     "require_table",

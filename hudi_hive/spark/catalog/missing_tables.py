@@ -1,4 +1,7 @@
-"""Says what to do about a name that the session catalog has not: Spark's own error only says that it is not there."""
+"""Says what to do about a name that the session catalog has not: Spark's own error only says that it is not there.
+
+A rule of the analyser throws it in the JVM, so that clients of Spark's servers, who have no Python of ours, see it too.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hudi_hive.errors import HudiHiveError, SparkError
-from hudi_hive.spark.bridge import JavaValue, relations, scala_items
+from hudi_hive.spark.bridge import Function1, JavaValue, option, quoted, relations, scala_items
 from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.versions import SPARK, AnalyzerRule
 from hudi_hive.table import MetaClient, is_hudi_table
 
+MISSING_TABLE_RULE: Final = "hudi_hive.MissingTableRule"
 _LOG = logging.getLogger("hudi_hive.spark")
 _SESSION_CATALOG: Final = "spark_catalog"
 _OF_MERGE_ON_READ: Final = ("_ro", "_rt")
@@ -23,24 +28,44 @@ _MOST_NAMES: Final = 10_000
 _LAST_PART: Final = re.compile(r"`((?:[^`]|``)+)`$")
 
 
-def missing_table(hook: SessionHook, name: str) -> SparkError | None:
-    """What is wrong with a name that no table or view has, and what to do; None where we know no better than Spark.
+def explain_missing_tables(hook: SessionHook) -> None:
+    """Have a session's analyser say what to do about names that no table or view has. Idempotent.
 
     Args:
         hook: of the session.
-        name: as Spark's error has it, each part in back-ticks.
     """
+    jvm = hook.environment.jvm
+    function = Function1(lambda node: _explained(hook, node))
+    rule = AnalyzerRule(MISSING_TABLE_RULE, lambda: jvm.made("MissingTableRule", MISSING_TABLE_RULE, function))
+    SPARK.add_last_rule(jvm, hook.session, rule)
+
+
+def _explained(hook: SessionHook, node: JavaValue) -> JavaValue | None:
+    """The exception of a name that the analyser left as it was; None where we know no better than Spark."""
     try:
-        return _missing_table(hook, name)
+        if option(node.origin().objectType()) == "VIEW":
+            return None  # whose names are those of the database where it was made
+        parts = [str(part) for part in scala_items(node.multipartIdentifier())]
+        error = _missing_table(hook, parts)
+        return None if error is None else _exception(hook, node, parts, error)
     except Exception:  # Spark's own error says more than why it cannot be explained
-        _LOG.debug("the missing table %s cannot be explained", name, exc_info=True)
+        _LOG.debug("a missing table cannot be explained", exc_info=True)
         return None
 
 
-def _missing_table(hook: SessionHook, name: str) -> SparkError | None:
+def _exception(hook: SessionHook, node: JavaValue, parts: Sequence[str], error: SparkError) -> JavaValue:
+    """Spark's exception about a name, with the text of an error of ours."""
+    origin = node.origin()
+    line, position = option(origin.line()), option(origin.startPosition())
+    error.message += "" if line is None or position is None else f" (line {line}, pos {position})"
+    jvm, catalog = hook.environment.jvm, hook.session.sessionState().catalog()
+    path = quoted(_SESSION_CATALOG, str(catalog.getCurrentDatabase()))
+    parameters = jvm.map({"relationName": quoted(*parts), "searchPath": f"[{path}]"})  # the latter since Spark 4.3
+    return jvm.made("MissingTableException", str(error), parameters, origin)
+
+
+def _missing_table(hook: SessionHook, parts: Sequence[str]) -> SparkError | None:
     jvm, state = hook.environment.jvm, hook.session.sessionState()
-    parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
-    parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
     if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
         parts = parts[1:]
     elif str(state.catalogManager().currentCatalog().name()) != _SESSION_CATALOG:

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from typing import Final
-from weakref import ReferenceType, ref
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, Weak
+from hudi_hive.spark.bridge import Function1, JavaValue, Weak
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table, table_of_key
 from hudi_hive.spark.scan import Environment, relation_plan
 
 CACHE_LABEL = "hudi_hive.RelationCache"
 
 _installing = threading.Lock()
-_THREADS: Final = 256
-
-_last: Final[OrderedDict[int, ReferenceType[SessionHook]]] = OrderedDict()
-"""The hook of the last statement of each thread of Java: what Spark raises does not say which session it is of."""
-
-
-def last_hook(jvm: Jvm) -> SessionHook | None:
-    """The hook of the session whose statement this thread began last; None where there is none."""
-    held = _last.get(int(jvm.view.java.lang.Thread.currentThread().getId()))
-    return None if held is None else held()
 
 
 class SessionHook:
@@ -51,11 +38,7 @@ class SessionHook:
     def begin_statement(self) -> None:
         """Start a statement in this thread, for which tables are looked up again."""
         self.install_cache()
-        thread = int(self._cache.begin())
-        _last.pop(thread, None)
-        _last[thread] = ref(self)
-        while len(_last) > _THREADS:
-            _last.popitem(last=False)
+        self._cache.begin()
 
     def find(self, database: str | None, name: str) -> HudiTableEntry | None:
         """The synced table of this name, or None; a temporary view hides a table of the current database."""

@@ -13,16 +13,15 @@ object that all of them share.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from hudi_hive.errors import HudiHiveError, SparkError
-from hudi_hive.spark.bridge import Function2, JavaValue, PrivateField, explain_missing_tables
-from hudi_hive.spark.catalog import SessionHook, last_hook, missing_table
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge import Function2, JavaValue, PrivateField
+from hudi_hive.spark.catalog import MISSING_TABLE_RULE, SessionHook
 from hudi_hive.spark.scan import MERGE_RULE, Environment
 from hudi_hive.spark.session.functions import identity
 from hudi_hive.spark.session.stream_tables import make_stream_tables
@@ -58,7 +57,6 @@ def install(hook: SessionHook) -> None:
     context = SparkContext._active_spark_context
     assert context is not None
     _enabled[context] = hook.environment
-    explain_missing_tables(_missing_table)
     guard_writers(hook_of)
     make_stream_tables(hook_of)
 
@@ -75,7 +73,7 @@ def uninstall(hook: SessionHook) -> None:
         if str(parser.toString()) == HudiParser.label:
             field.set(HudiParser.delegate_of(parser))
     hook.remove_cache()
-    SPARK.remove_analyzer_rules(jvm, session, COMMAND_RULES)
+    SPARK.remove_analyzer_rules(jvm, session, (*COMMAND_RULES, MISSING_TABLE_RULE))
     jvm.remove_optimizations(session, _OPTIMIZATIONS)
 
 
@@ -97,16 +95,6 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
 def _is_installed(hook: SessionHook) -> bool:
     parser = hook.environment.jvm.field(hook.session.sessionState(), "sqlParser").get()
     return str(parser.toString()) == HudiParser.label
-
-
-def _missing_table(name: str) -> HudiHiveError | None:
-    """What to do about a name that no table has, where this thread's last statement was of an enabled session."""
-    context = SparkContext._active_spark_context
-    environment = None if context is None else _enabled.get(context)
-    hook = None if environment is None else last_hook(environment.jvm)
-    with suppress(SparkError):  # the session is gone
-        return missing_table(hook, name) if hook is not None and _is_installed(hook) else None
-    return None
 
 
 def hook_later_sessions(environment: Environment, extensions: JavaValue) -> None:

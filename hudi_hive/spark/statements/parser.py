@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
-from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.catalog import SessionHook, explain_missing_tables
 from hudi_hive.spark.statements.frame_commands import install_command_rule
 from hudi_hive.spark.statements.procedures import parsable_call, parsed_call
 from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
@@ -41,7 +41,7 @@ class HudiParser(JavaProxy):
         self._hook = hook
         self._delegate = delegate
         self._made[self.hashCode()] = self
-        self._sees_commands = False
+        self._sees_commands = self._explains = False
 
     @classmethod
     def delegate_of(cls, parser: JavaValue) -> JavaValue:
@@ -72,7 +72,7 @@ class HudiParser(JavaProxy):
         def call(*args: JavaValue) -> JavaValue:
             if name.endswith("Identifier"):
                 # How spark.table, insertInto and others begin.
-                self._hook.begin_statement()
+                self._begin()
                 self._show_commands()
             return method(*args)
 
@@ -83,6 +83,13 @@ class HudiParser(JavaProxy):
 
     # -- statements ------------------------------------------------------------------------------------------------
 
+    def _begin(self) -> None:
+        """A statement begins: by then the session has its analyser."""
+        self._hook.begin_statement()
+        if not self._explains:
+            explain_missing_tables(self._hook)
+            self._explains = True
+
     def _show_commands(self) -> None:
         """Have the session's analyser show the commands that do not come here; it exists when statements begin."""
         if not self._sees_commands:
@@ -90,7 +97,7 @@ class HudiParser(JavaProxy):
             self._sees_commands = True
 
     def _parsed(self, text: str, parse: Callable[[str], JavaValue]) -> JavaValue:
-        self._hook.begin_statement()
+        self._begin()
         try:
             plan = parse(text)
         except (PySparkException, Py4JJavaError):

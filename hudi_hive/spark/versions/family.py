@@ -45,7 +45,6 @@ class SparkFamily(ABC):
         java_support: name of Java source that the rest of ours is compiled with; None without.
         has_scripts: whether its SQL has scripts, ``BEGIN … END``.
         has_procedures: whether its SQL has ``CALL``.
-        error_text: attribute in which an error that PySpark raises for the JVM has its text.
         fills_columns: whether inserts that leave columns out put their defaults into any table.
     """
 
@@ -55,7 +54,6 @@ class SparkFamily(ABC):
     java_support: str | None
     has_scripts: bool
     has_procedures: bool
-    error_text: str
     fills_columns: bool
 
     @abstractmethod
@@ -90,8 +88,12 @@ class SparkFamily(ABC):
         """
 
     @abstractmethod
+    def add_last_rule(self, jvm: JavaValue, session: JavaValue, rule: AnalyzerRule) -> None:
+        """Have a session's analyser apply a rule behind all of its own. Idempotent."""
+
+    @abstractmethod
     def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
-        """Undo :meth:`add_analyzer_rules` of rules with these labels."""
+        """Undo :meth:`add_analyzer_rules` and :meth:`add_last_rule` of rules with these labels."""
 
     @abstractmethod
     def session_settings(self, session: JavaValue) -> dict[str, str]:

@@ -41,7 +41,6 @@ class Spark3(SparkFamily):
     java_support = "CollectionConverters"
     has_scripts = False
     has_procedures = False
-    error_text = "desc"
     fills_columns = False
 
     def __init__(self) -> None:
@@ -81,8 +80,14 @@ class Spark3(SparkFamily):
         state = session.sessionState()
         analyzer = state.analyzer()
         if str(analyzer.toString()) != _ANALYZER:
-            add_rule(jvm, analyzer, "postHocResolutionRules", last)
+            self.add_last_rule(jvm, session, last)
             jvm.field(state, "analyzer").set(jvm.made("CommandAnalyzer", analyzer, first.make()))
+
+    def add_last_rule(self, jvm: JavaValue, session: JavaValue, rule: AnalyzerRule) -> None:
+        """Among those of the session's own analyser, around which ours may be."""
+        analyzer = session.sessionState().analyzer()
+        own = analyzer.delegate() if str(analyzer.toString()) == _ANALYZER else analyzer
+        add_rule(jvm, own, "postHocResolutionRules", rule)
 
     def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
         """By the session's own analyser."""

@@ -28,7 +28,6 @@ class Spark4(SparkFamily):
     java_support = None
     has_scripts = True
     has_procedures = True
-    error_text = "_desc"
     fills_columns = True
 
     def java_text(self, source: str) -> str:
@@ -55,7 +54,11 @@ class Spark4(SparkFamily):
         """Among the rules for hints, which run first, and among those behind resolution."""
         analyzer = session.sessionState().analyzer()
         add_rule(jvm, analyzer, "hintResolutionRules", first)
-        add_rule(jvm, analyzer, "postHocResolutionRules", last)
+        self.add_last_rule(jvm, session, last)
+
+    def add_last_rule(self, jvm: JavaValue, session: JavaValue, rule: AnalyzerRule) -> None:
+        """Among the rules behind resolution."""
+        add_rule(jvm, session.sessionState().analyzer(), "postHocResolutionRules", rule)
 
     def remove_analyzer_rules(self, jvm: JavaValue, session: JavaValue, labels: Sequence[str]) -> None:
         """From both lists."""

@@ -97,6 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_client_without_java_reads_and_writes(server, tmp_path):
     given = session_of(tmp_path, server)
     before, after = [[1, "a"], [2, "b"]], [[1, "z"], [3, "c"], [4, "d"]]
+    missing = given.pop("missing table")
     misused, refused = given.pop("misused function"), given.pop("storage options")
     assert given == {
         "write": None,
@@ -109,6 +110,10 @@ def test_client_without_java_reads_and_writes(server, tmp_path):
         "stream": None,
         "read stream": after,
     }
+    assert missing.startswith(
+        "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] no table or view default.trip in the catalog"
+    )
+    assert "; did you mean trips? " in missing
     assert misused.startswith("SparkRuntimeException: InvalidOptionError: the arguments of hudi_query_timeline do not")
     assert "hudi_query_timeline(table[" in misused
     assert "\tat " not in misused

@@ -92,6 +92,14 @@ def test_spark_sql_prints_what_the_page_shows(release, start, tmp_path):
     assert [line for line in printed.splitlines() if line in lines] == lines, printed
 
 
+@pytest.mark.parametrize("release", [long_case(NEWEST, name="newest"), long_case(OLDEST)])
+def test_spark_sql_says_what_to_do_about_a_table_that_is_not_there(release, start):
+    program = start("spark-sql", release, "-S", "-e", "SELECT * FROM nowhere.trips")
+    printed = ended(program)
+    assert "[TABLE_OR_VIEW_NOT_FOUND] no table or view nowhere.trips: there is no database nowhere (line 1" in printed
+    assert "; SHOW DATABASES lists them; `hudi-hive sync --database nowhere` makes it" in printed
+
+
 @pytest.mark.parametrize("release", [long_case(NEWEST)])
 def test_spark_shell_prints_what_the_page_shows_and_ends(release, start, tmp_path):
     (scala,), shown = blocks("scala"), blocks("text")[1]

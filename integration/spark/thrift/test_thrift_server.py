@@ -408,6 +408,10 @@ REFUSED = [
     ("SELECT * FROM hudi_table_changes('{table}')", "the arguments of hudi_table_changes do not fit; "),
     ("SELECT * FROM hudi_table_changes('no.such', '0')", "no.such is not a synced Hudi table; sync it"),
     ("LOAD DATA INPATH '/nowhere' INTO TABLE {table}", r"LOAD DATA on the Hudi table {table} \[path file:/.*\]; "),
+    (
+        "SELECT * FROM {table}s",
+        r"no table or view {table}s in the catalog \(line 1, pos \d+\); did you mean \w+\? SHOW TABLES ",
+    ),
 ]
 
 
