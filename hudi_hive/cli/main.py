@@ -15,6 +15,7 @@ import click
 
 from hudi_hive._version import __version__
 from hudi_hive.cli.help import add_examples, remedy_for, usage_line
+from hudi_hive.cli.import_blocker import block_pandas, run_one_command
 from hudi_hive.cli.option_groups import add_metrics_option
 from hudi_hive.cli.reporting import LOG_FORMATS, log_lines
 from hudi_hive.errors import HudiHiveError, StorageError
@@ -62,6 +63,8 @@ class LazyGroup(click.Group):
         if name not in _COMMANDS:
             return None
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
+        if "pyarrow" in sys.modules:  # before the command makes an array
+            block_pandas()
         add_metrics_option(command)
         add_examples(command, name)
         return command
@@ -123,6 +126,7 @@ def main(argv: list[str] | None = None) -> None:
     Set ``HUDI_HIVE_DEBUG=1`` to see the traceback of an error.
     """
     signal.signal(signal.SIGTERM, _terminate)
+    run_one_command()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import unzip_fixture
 
 ENGINES = ("pyspark", "duckdb", "pandas", "pyarrow", "fsspec", "thrift", "rich", "polars", "hudi", "obstore", "boto3")
@@ -64,6 +65,59 @@ cli.main(["sql", "SELECT count(*) FROM t", "--table", "t={path}", "--format", "c
 print([m for m in ("pandas", "thrift", "hudi_hive.metastore") if m in sys.modules])
 """
     assert _run(code).splitlines()[-1] == "[]"
+
+
+def test_a_read_of_one_key_loads_few_modules():
+    path = unzip_fixture("v8_cow_part_mdt")
+    code = f"""
+import sys
+from hudi_hive.cli.main import cli
+cli.main(["read", {str(path)!r}, "--where", "visit_id = 100", "--format", "csv"], standalone_mode=False)
+print([m for m in ("pandas", "asyncio", "tornado", "duckdb", "thrift", "hudi_hive.write") if m in sys.modules])
+print(len(sys.modules))
+"""
+    *rows, absent, modules = _run(code).splitlines()
+    assert len(rows) == 2 and ",100,item/42," in rows[1]
+    assert absent == "[]"
+    assert int(modules) <= 700  # 633 when this was written; 1,074 with pandas
+
+
+def test_a_sync_with_nothing_to_do_loads_no_engine_and_few_modules(tmp_path):
+    path = unzip_fixture("v8_cow_part_mdt", tmp_path)
+    code = """
+import sys
+from hudi_hive.cli.main import cli
+cli.main(["sync", "--base-path", sys.argv[1], "--metastore-uris", sys.argv[2]], standalone_mode=False)
+print([m for m in ("pandas", "asyncio", "tenacity", "duckdb", "hudi_hive.spark") if m in sys.modules])
+print(len(sys.modules))
+"""
+    with FakeMetastore() as metastore:
+        for _ in range(2):
+            command = [sys.executable, "-c", code, str(path), metastore.uri]
+            run = subprocess.run(command, check=True, capture_output=True, text=True)
+    absent, modules = run.stdout.splitlines()[-2:]
+    assert absent == "[]"
+    assert int(modules) <= 820  # 792 when this was written
+
+
+def test_commands_look_for_garbage_seldom_and_leave_duckdb_its_last_collection():
+    code = """
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_freeze_count() > 0))  # runs after what is registered later
+if len(sys.argv) > 1:
+    import duckdb
+from hudi_hive.cli.main import main
+try:
+    main(["completion", "bash"])
+finally:
+    print()
+    print(gc.get_threshold()[0] >= 10_000)
+"""
+    for arguments, frozen in (([], "True"), (["duckdb"], "False")):
+        command = [sys.executable, "-c", code, *arguments]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert run.stdout.splitlines()[-2:] == ["True", frozen]
+        assert run.stderr == ""
 
 
 def test_the_spark_package_loads_no_engine_but_spark():

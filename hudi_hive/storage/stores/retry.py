@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-import tenacity
-
 _T = TypeVar("_T")
 
 _FIRST_WAIT_S: Final = 0.1
@@ -45,6 +43,8 @@ class RetryPolicy:
         Raises:
             Exception: what the attempt raised; of the last :class:`TransientFault` its error.
         """
+        import tenacity  # brings asyncio, and tornado where it is installed: files on local disk do without
+
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_delay(self.timeout_s),
             wait=tenacity.wait_random_exponential(multiplier=_FIRST_WAIT_S, max=_LONGEST_WAIT_S),
