@@ -58,16 +58,13 @@ def _as_synced(entry: TableEntry, form: Mapping[str, str]) -> str:
     if entry.source != METASTORE or not entry.path.startswith(_LOCAL):
         return entry.path
     from hudi_hive.metastore import HiveMetastore
+    from hudi_hive.sync.table import path_of, same_location
 
     # No entry, or a metastore that wants a login: the sync says what is wrong.
     database, _, name = entry.sql_name.rpartition(".")
     with suppress(HudiHiveError), HiveMetastore(form["metastore_uris"]) as metastore:
         information = metastore.table(form["database"] or database, form["table"] or name).sd.serdeInfo
         path = str(((information and information.parameters) or {}).get("path", ""))
-        if _plain(path) == _plain(entry.path):
+        if same_location(path, entry.path):
             return path
-    return _plain(entry.path)
-
-
-def _plain(path: str) -> str:
-    return "/" + path.removeprefix(_LOCAL).strip("/")
+    return path_of(entry.path)
