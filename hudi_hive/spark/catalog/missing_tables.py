@@ -9,7 +9,7 @@ import difflib
 import logging
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from hudi_hive.errors import HudiHiveError, SparkError
@@ -83,7 +83,9 @@ def _missing_table(hook: SessionHook, parts: Sequence[str]) -> SparkError | None
     identifier = jvm.package("catalyst").TableIdentifier(parts[-1], jvm.some(database))
     if catalog.tableExists(identifier):
         return None  # a view looked for it in the database that it was made in
-    for table, path in _left_out(hook, catalog, database, parts[-1]):
+    left_out = _left_out(hook, catalog, database, parts[-1])
+    if left_out is not None:
+        table, path = left_out
         words = ["hudi-hive", "sync", "--base-path", path, "--database", database, "--table", table]
         return SparkError(
             f"no table or view {database}.{parts[-1]}: a Hudi table lies in its place, but was not synced",
@@ -102,8 +104,8 @@ def _global_views(hook: SessionHook) -> str:
     return str(hook.session.conf().get("spark.sql.globalTempDatabase")).lower()
 
 
-def _left_out(hook: SessionHook, catalog: JavaValue, database: str, name: str) -> Iterator[tuple[str, str]]:
-    """Hudi tables in the place of a name that were not synced: the name that a sync takes, and the base path."""
+def _left_out(hook: SessionHook, catalog: JavaValue, database: str, name: str) -> tuple[str, str] | None:
+    """The Hudi table in the place of a name that was not synced: the name that a sync takes, and the base path."""
     jvm = hook.environment.jvm
     identifier = jvm.package("catalyst").TableIdentifier("t", jvm.some(database))
     place = str(relations(jvm).qualified(hook.session, catalog.defaultTablePath(identifier)))
@@ -116,9 +118,10 @@ def _left_out(hook: SessionHook, catalog: JavaValue, database: str, name: str) -
                 table != bare or MetaClient.load(path, options).config.is_merge_on_read
             )
         except HudiHiveError:
-            return  # a store that does not answer is asked, and waited for, once; the name may still be explained
+            return None  # a store that does not answer is asked, and waited for, once; the name may still be explained
         if is_left_out:
-            yield table, path
+            return table, path
+    return None
 
 
 def _names(catalog: JavaValue, database: str) -> list[str]:

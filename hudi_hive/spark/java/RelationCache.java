@@ -42,12 +42,11 @@ public class RelationCache implements InvocationHandler {
         return delegate;
     }
 
-    /** A statement begins in this thread, whose number it tells: each table is looked at anew, and only once. */
-    public long begin() {
+    /** A statement begins in this thread: each table is looked at anew, and only once. */
+    public void begin() {
         synchronized (statements) {
             statements.put(Thread.currentThread(), new HashMap());
         }
-        return Thread.currentThread().getId();
     }
 
     public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {

@@ -88,13 +88,9 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
     environment = _enabled.get(spark.sparkContext)
     if environment is None:
         return None
-    hook = SessionHook(environment, spark._jsparkSession)
-    return hook if _is_installed(hook) else None
-
-
-def _is_installed(hook: SessionHook) -> bool:
-    parser = hook.environment.jvm.field(hook.session.sessionState(), "sqlParser").get()
-    return str(parser.toString()) == HudiParser.label
+    session = spark._jsparkSession
+    parser = environment.jvm.field(session.sessionState(), "sqlParser").get()
+    return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
 
 
 def hook_later_sessions(environment: Environment, extensions: JavaValue) -> None:

@@ -83,7 +83,7 @@ def test_the_database_of_the_session_and_a_session_that_is_not_enabled_any_more(
         hudi_spark.enable(spark)
 
 
-def test_a_view_whose_table_is_gone_is_not_told_of_the_database_of_the_session(
+def test_the_error_of_a_view_without_its_table_does_not_name_the_database_of_the_session(
     spark: SparkSession, folder: Path
 ) -> None:
     spark.sql("CREATE TABLE gone_later (a INT) USING parquet")
