@@ -7,6 +7,8 @@ CLASSES := $(VENV)/spark-classes.jsa
 
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile
+# What one process of a run has compiled, those after it load.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo demo-full docs test test-long lint unit integration bench clean
 
@@ -28,8 +30,14 @@ $(CLASSES): $(STAMP)
 	@echo "archiving Spark's classes (once) ..."
 	@$(BIN)/python -m integration.support.class_archive >/dev/null 2>&1 || echo "note: no archive, sessions start slower"
 
-test: lint $(CLASSES)  ## Lint, types, layers, then all tests (those with a JVM too)
+test: $(STAMP)  ## Lint, types, layers, then all tests (those with a JVM too)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(CLASSES) $(LINTERS) compile-tests
 	@$(PYTEST)
+
+# Once, where each of the workers would do it.
+.PHONY: compile-tests
+compile-tests:
+	@$(BIN)/pytest --collect-only -qq >/dev/null || true
 
 test-long: lint  ## All cases of all tests, then the long runs of integration/long and tests/support: half a day
 	@$(PYTEST) -m ""
