@@ -8,13 +8,23 @@ Spark Connect's client is installed (``pyspark-client``), ``enable`` is all that
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hudi_hive.errors import MissingDependencyError
 
 if find_spec("pyspark") is None:
     raise MissingDependencyError("PySpark is not installed", remedy="pip install 'hudi_hive[spark]'")
-if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.5 has only the second
+_classic: Final = bool(find_spec("pyspark.core") or find_spec("pyspark.rdd"))  # 3.5 has only the second
+
+
+def _in_task() -> bool:
+    """Whether this is a task of Spark's, which loads the modules of its step and has no session for the others."""
+    from pyspark import TaskContext
+
+    return TaskContext.get() is not None
+
+
+if TYPE_CHECKING or (_classic and not _in_task()):
     from hudi_hive.spark.connect import ConnectServer
     from hudi_hive.spark.mutate import MutationReport, mutate, read_acid
     from hudi_hive.spark.scan import PlannedScan
@@ -33,7 +43,7 @@ if TYPE_CHECKING or find_spec("pyspark.core") or find_spec("pyspark.rdd"):  # 3.
         rollback,
         write,
     )
-else:
+elif not _classic:
     from hudi_hive.spark.connect_client import enable
 
     def __getattr__(name: str) -> object:

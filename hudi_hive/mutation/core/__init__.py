@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.mutation.core.client_base import ClientBase
 from hudi_hive.mutation.core.column_types import holds, join_values
-from hudi_hive.mutation.core.coordinator import Coordinator, operation_numbers
+from hudi_hive.mutation.core.coordinator import Coordinator
 from hudi_hive.mutation.core.heartbeat import (
     BatchHeartbeat,
     LockFailure,
@@ -39,5 +39,4 @@ __all__ = [
     "encode_text",
     "holds",
     "join_values",
-    "operation_numbers",
 ]

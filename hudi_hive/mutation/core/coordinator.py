@@ -15,7 +15,6 @@ from typing import Any, Final, Generic, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError, MutationStateError, SchemaError
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
@@ -24,24 +23,6 @@ from hudi_hive.mutation.core.sink import M, MutationSink
 
 _PENDING: Final = 8192
 """Records that come one by one are checked and turned into columns so many at a time."""
-
-
-OPERATIONS: Final = ("insert", "update", "delete")
-"""Names of operations; their places are the operations' numbers."""
-
-
-def operation_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
-    """Convert names of operations, in any case, to numbers.
-
-    Raises:
-        MutationError: a word that is none, or null.
-    """
-    indices = pc.index_in(pc.utf8_lower(column.cast(pa.string())), value_set=pa.array(OPERATIONS))
-    if indices.null_count:
-        wrong = column.filter(pc.is_null(indices))[0].as_py()
-        raise MutationError(f"there is no operation {wrong!r}", remedy=f"one of {', '.join(OPERATIONS)}")
-    numbers: npt.NDArray[np.int8] = indices.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
-    return numbers
 
 
 def _as_operations(operations: object, count: int) -> npt.NDArray[np.int8]:

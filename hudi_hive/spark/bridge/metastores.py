@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hudi_hive.metastore.connection import SECURITY, URIS
 from hudi_hive.spark.versions import JavaValue
 
 
@@ -15,5 +14,7 @@ def metastore_settings(session: JavaValue) -> dict[str, str]:
     Returns:
         Settings, as an option of a sync each; without an address where the session has no metastore server.
     """
+    from hudi_hive.metastore.connection import SECURITY, URIS  # tasks, which load this module, need no client
+
     settings = session.sessionState().newHadoopConf()
     return {name: str(settings.get(name)) for name in (*URIS, *SECURITY) if settings.get(name)}

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.write.bootstrapping import bootstrap
-from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
-from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
-from hudi_hive.spark.write.file_steps import WriteFileGroups
-from hudi_hive.spark.write.row_changes import RowChanges, StatementRows
-from hudi_hive.spark.write.rows import default_tasks, persisted_frames, session_of_steps, statuses_of
-from hudi_hive.spark.write.services import (
-    archive,
-    clean,
-    cluster,
-    compact,
-    create_index,
-    drop_index,
-    init_metadata,
-    restore,
-    rollback,
-    table_services,
-)
-from hudi_hive.spark.write.tasks import (
-    GROUP,
-    IS_GONE,
-    IS_NEW,
-    Batches,
-    as_schema,
-    gathered_tables,
-    step,
-)
-from hudi_hive.spark.write.write_frame import WriteMode, delete_partitions, replace_table, sync_of, write
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hudi_hive.spark.write.bootstrapping import bootstrap
+    from hudi_hive.spark.write.changes import BATCH_BYTES, commit_changes, nullable, write_changes
+    from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
+    from hudi_hive.spark.write.file_steps import WriteFileGroups
+    from hudi_hive.spark.write.row_changes import RowChanges, StatementRows
+    from hudi_hive.spark.write.rows import default_tasks, persisted_frames, session_of_steps, statuses_of
+    from hudi_hive.spark.write.services import (
+        archive,
+        clean,
+        cluster,
+        compact,
+        create_index,
+        drop_index,
+        init_metadata,
+        restore,
+        rollback,
+        table_services,
+    )
+    from hudi_hive.spark.write.tasks import (
+        GROUP,
+        IS_GONE,
+        IS_NEW,
+        Batches,
+        as_schema,
+        gathered_tables,
+        step,
+    )
+    from hudi_hive.spark.write.write_frame import WriteMode, delete_partitions, replace_table, sync_of, write
 
 __all__ = [
     "BATCH_BYTES",
@@ -70,3 +74,50 @@ __all__ = [
     "write",
     "write_changes",
 ]
+
+_HOMES = {
+    "BATCH_BYTES": "changes",
+    "GROUP": "tasks",
+    "IS_GONE": "tasks",
+    "IS_NEW": "tasks",
+    "Batches": "tasks",
+    "RowChanges": "row_changes",
+    "SparkExecutor": "executor",
+    "StatementRows": "row_changes",
+    "WriteFileGroups": "file_steps",
+    "WriteMode": "write_frame",
+    "all_tasks_ended": "executor",
+    "archive": "services",
+    "as_schema": "tasks",
+    "bootstrap": "bootstrapping",
+    "clean": "services",
+    "cluster": "services",
+    "commit_changes": "changes",
+    "compact": "services",
+    "create_index": "services",
+    "default_tasks": "rows",
+    "delete_partitions": "write_frame",
+    "drop_index": "services",
+    "gathered_tables": "tasks",
+    "init_metadata": "services",
+    "nullable": "changes",
+    "persisted_frames": "rows",
+    "replace_table": "write_frame",
+    "restore": "services",
+    "rollback": "services",
+    "session_of_steps": "rows",
+    "statuses_of": "rows",
+    "step": "tasks",
+    "sync_of": "write_frame",
+    "table_services": "services",
+    "task_errors": "executor",
+    "write": "write_frame",
+    "write_changes": "changes",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: tasks need a quarter of it, and each of Spark's Python workers loads anew what they need."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.spark.write.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.spark.write' has no attribute {name!r}")

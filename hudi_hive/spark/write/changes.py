@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import SchemaError, UnknownColumnError
-from hudi_hive.mutation.core import operation_numbers
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.spark.bridge import (
     from_arrow_schema,
@@ -49,7 +48,7 @@ from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.mutation import MutationPlan, MutationWriter
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import OPERATION
+from hudi_hive.write.records import OPERATION, operation_numbers
 from hudi_hive.write.writers import WriteReport
 
 BATCH_BYTES: Final = 16 << 20

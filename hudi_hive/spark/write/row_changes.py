@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.mutation.core import operation_numbers
 from hudi_hive.read.merge import ordering_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec, Order
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WriteContext, WriteHandle
-from hudi_hive.write.records import DELETE, OPERATION, UPDATE
+from hudi_hive.write.records import DELETE, OPERATION, UPDATE, operation_numbers
 
 OPERATION_FIELD: Final = pa.field(OPERATION, pa.int8())
 

@@ -21,7 +21,7 @@ from hudi_hive.write.records.keyed_records import (
     write_context_of,
 )
 from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE
+from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE, operation_numbers
 from hudi_hive.write.records.tagged_changes import TaggedChanges, with_is_gone
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "conformed",
     "longest_partition_path",
     "names_records",
+    "operation_numbers",
     "physical_schema",
     "prepare",
     "prepare_deletes",
