@@ -16,6 +16,8 @@ from uuid import uuid4
 
 from pyspark import SparkContext
 
+from hudi_hive.spark.bridge.sessions import shared_sessions
+
 _DESCRIPTION: Final = "spark.job.description"
 _GROUP: Final = "spark.jobGroup.id"
 _VERB: Final = re.compile(r"^[A-Z ]+(?= )")
@@ -40,7 +42,7 @@ def statement_jobs(context: SparkContext, statement: str) -> Iterator[None]:
         properties[_GROUP] = f"hudi-{uuid4().hex}"
     token = _statement.set(text)
     try:
-        with _local_properties(context, properties):
+        with _local_properties(context, properties), shared_sessions():
             yield
     finally:
         _statement.reset(token)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, NamedTuple
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +18,17 @@ _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _TO_FRAME: Final = "toDF"
 
 _making = threading.Lock()
+
+
+class _PlanningOnce(NamedTuple):
+    """A session that was made of another one, with a number of tasks."""
+
+    of: JavaValue
+    tasks: int
+    session: SparkSession
+
+
+_made_before: ContextVar[list[_PlanningOnce] | None] = ContextVar("hudi_hive_sessions", default=None)
 
 
 def python_session(session: JavaValue) -> SparkSession:
@@ -58,10 +72,32 @@ def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
         spark: the other session, whose settings, views and functions it has.
         tasks: after each shuffle.
     """
+    made = _made_before.get()
+    for one in made or ():
+        if one.tasks == tasks and one.of == spark._jsparkSession:
+            return one.session
     session = python_session(spark._jsparkSession.cloneSession())
     session.conf.set(_ADAPTIVE, "false")
     session.conf.set(_SHUFFLE_PARTITIONS, str(tasks))
+    if made is not None:
+        made.append(_PlanningOnce(spark._jsparkSession, tasks, session))
     return session
+
+
+@contextmanager
+def shared_sessions() -> Iterator[None]:
+    """Context manager in which :func:`planning_once` makes no second session of one.
+
+    A clone builds its parser, analyzer and optimizer anew, and settings do not change while a statement runs.
+    """
+    if _made_before.get() is not None:
+        yield
+        return
+    token = _made_before.set([])
+    try:
+        yield
+    finally:
+        _made_before.reset(token)
 
 
 def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql.readwriter import DataFrameWriter
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import planning_once
+from hudi_hive.spark.bridge import planning_once, statement_jobs
 from hudi_hive.spark.versions import SPARK
 
 pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
@@ -82,3 +82,17 @@ def test_frames_of_an_rdd_stay_those_of_the_session_that_the_user_made_last(spar
     assert planning_once(mine, 2).conf.get("spark.sql.adaptive.enabled") == "false"
     made = mine.sparkContext.parallelize([(1,)], 1).toDF(["id"])
     assert made.sparkSession is mine
+
+
+def test_a_statement_clones_a_session_once(spark: SparkSession) -> None:
+    mine, other = spark.newSession(), spark.newSession()
+    context = mine.sparkContext
+    with statement_jobs(context, "MERGE a"):
+        first = planning_once(mine, 2)
+        with statement_jobs(context, "UPSERT a"):
+            assert planning_once(SparkSession(context, mine._jsparkSession), 2) is first
+        assert planning_once(mine, 3) is not first
+        assert planning_once(other, 2) is not first
+    mine.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with statement_jobs(context, "MERGE a"):
+        assert planning_once(mine, 2).conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sql
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.formats.log import HeaderKey, iter_blocks
+from hudi_hive.spark.bridge import sessions
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import RowChanges
 from tests.support.running.long import with_long_cases
@@ -147,8 +148,12 @@ def test_columns_that_only_the_source_has_become_the_tables(session, metastore, 
 
 
 def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeypatch, tmp_path):
-    files_read = []
-    write = WriteTarget.write
+    files_read, clones = [], []
+    write, python_session = WriteTarget.write, sessions.python_session
+
+    def cloned(java):
+        clones.append(java)
+        return python_session(java)
 
     def written(self, rows, *args, **kwargs):
         files_read.extend(re.findall(r"(\d+) base files", hudi_spark.explain(rows)))
@@ -157,6 +162,7 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
     rows = [(key, 0, f"p{key // 10}") for key in range(40)]
     table = made(tmp_path / "f", "id v p", rows, partition_fields=["p"])
     monkeypatch.setattr(WriteTarget, "write", written)
+    monkeypatch.setattr(sessions, "python_session", cloned)
     session.sql(
         f"MERGE INTO {table} t USING (SELECT 10L + id AS k, concat('p', 1 + id DIV 100) AS p FROM range(2, 4)) s "
         "ON t.id = s.k AND t.p = s.p WHEN MATCHED THEN UPDATE SET v = 1 "
@@ -173,6 +179,7 @@ def test_files_that_cannot_hold_rows_of_the_source_are_not_read(session, monkeyp
     assert len(context.statusTracker().getJobIdsForGroup("one merge")) <= 5
     assert rows_of(session, f"SELECT id, v FROM {table} WHERE v > 0") == [(12, 1), (13, 1), (25, 3), (35, 3)]
     assert files_read == ["1", "2", "2"]
+    assert len(clones) == 3  # one a statement
 
 
 DOUBLED = [(1, "a", 1, "x"), (1, "b", 2, "x"), (1, "c", 3, "y"), (2, "d", 1, "x")]
