@@ -183,9 +183,10 @@ def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiv
 
 
 def log_failure(step: str, instant: str | None, error: BaseException) -> None:
-    """Log a failure after a commit; errors of the logger are ignored."""
+    """Log a failure after a commit, or after those of a table where none is named; errors of the logger are ignored."""
     with suppress(Exception):
-        _log.warning("behind the commit %s: %s failed, the commit stands: %s", instant, step, error)
+        where, stands = ("commits", "they stand") if instant is None else (f"commit {instant}", "the commit stands")
+        _log.warning("behind the %s: %s failed, %s: %s", where, step, stands, error)
 
 
 def quietly(step: str, instant: str | None, run: Callable[[], object]) -> None:

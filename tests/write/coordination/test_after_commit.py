@@ -13,7 +13,7 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.instants import CLEAN
 from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, CleanerPlan, encode_cleaner_plan
-from hudi_hive.write.coordination.after_commit import AfterCommit
+from hudi_hive.write.coordination.after_commit import AfterCommit, log_failure
 from hudi_hive.write.services import TableServices
 from tests.support.faults.step_faults import CallersError
 from tests.support.faults.write_faults import rows_of
@@ -119,3 +119,11 @@ def test_a_step_that_fails_is_reported_and_the_next_one_runs():
     after = AfterCommit("/t", "1", Instant("1", "commit", State.COMPLETED, None, "", ""))
     assert after.attempt("one", lambda: 1 // 0) is None and after.attempt("two", lambda: 2) == 2
     assert list(after.failed) == ["one"] and "ZeroDivisionError" in str(after.failed["one"])
+
+
+def test_a_failure_that_belongs_to_no_one_commit_is_logged_without_one(caplog):
+    log_failure("compaction beside the stream", None, WriteError("no"))
+    log_failure("the sync", "20240101000000000", WriteError("no"))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith("behind the commits: compaction beside the stream failed, they stand: ")
+    assert second.startswith("behind the commit 20240101000000000: the sync failed, the commit stands: ")
