@@ -137,7 +137,7 @@ class CrashImages:
                 found = os.stat(full)
                 content = f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
                 if not (self._contents / content).exists():
-                    shutil.copyfile(full, self._contents / content)
+                    shutil.copy2(full, self._contents / content)
                 files[os.path.normpath(f"{under}/{name}")] = content
         beside = None if self._beside is None else self._beside(self._armed)
         return CrashImage(call, frozenset(folders), files, beside)
@@ -148,7 +148,7 @@ class CrashImages:
         for name in sorted(image.folders):
             (folder / name).mkdir(parents=True, exist_ok=True)
         for name, content in image.files.items():
-            shutil.copyfile(self._contents / content, folder / name)
+            shutil.copy2(self._contents / content, folder / name)  # with its time, by which Spark knows files
 
 
 def tell(call: str, path: Path) -> None:
