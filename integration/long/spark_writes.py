@@ -31,7 +31,6 @@ from typing import Any
 
 from integration.support.statement_corpus import (
     Answer,
-    answers_of,
     differences,
     groups,
     has_reason,
@@ -311,7 +310,7 @@ def _is_recorded(name: str, answers: dict[str, Answer]) -> bool:
     return name in answers and len(answers[name]["answers"]) == len(groups()[name])
 
 
-__all__ = ["answers_of", "differences", "groups", "recorded"]
+__all__ = ["differences", "groups", "recorded"]
 
 
 if __name__ == "__main__":

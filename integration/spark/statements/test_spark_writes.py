@@ -7,7 +7,8 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import SparkError, WriteConflictError
 from hudi_hive.spark.statements.writes import merge_pruning, target
-from integration.long.spark_writes import answers_of, differences, groups, left_out, recorded
+from integration.long.spark_writes import differences, groups, left_out, recorded
+from integration.support.statement_corpus import run_group
 from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
@@ -30,8 +31,8 @@ def session(new_session, metastore):
 
 
 @pytest.mark.parametrize("group", with_long_cases(OFTEN, recorded()))
-def test_same_answers_as_real_hudi(session, tmp_path, group):
-    answers = answers_of(session, groups()[group], tmp_path)
+def test_same_answers_as_real_hudi(new_session, tmp_path, group):
+    answers = run_group(new_session(), group, groups()[group], tmp_path, {})
     assert differences(group, answers, recorded()[group]["answers"]) == []
 
 
