@@ -32,7 +32,7 @@ from integration.support.spark_options import JAVA_OPTIONS  # noqa: E402
 from tests.support.running.long import long_case  # noqa: E402
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402
 
-settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=50)
+settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=25)
 settings.register_profile("long", derandomize=True, deadline=None, database=None, max_examples=100)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("random" if os.environ.get("HUDI_HIVE_TEST_RANDOM") == "1" else "same")

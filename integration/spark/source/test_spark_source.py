@@ -219,6 +219,7 @@ def test_a_stream_finds_the_source(spark):
     assert frame.schema == read(spark, unzip_fixture(COW)).schema
 
 
+@pytest.mark.long
 def test_sessions_with_views_can_be_garbage_collected(spark):
     virtual = spark._jvm.java.lang
     sessions = {}

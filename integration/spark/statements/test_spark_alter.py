@@ -17,6 +17,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.alter import alter_schema
 from integration.conftest import DATABASE
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
+from tests.support.running.long import long_case
 
 pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
@@ -138,7 +139,7 @@ def test_files_of_before_and_after_a_change_in_one_query(spark, synced, tmp_path
     same(spark.table(table), HudiTable.open(path).scan().to_arrow())
 
 
-@pytest.mark.parametrize("suffix", ["", "_rt"])
+@pytest.mark.parametrize("suffix", [long_case(""), "_rt"])
 def test_all_views_of_a_merged_table_follow(spark, synced, tmp_path, metastore, suffix):
     name = f"followed_by{suffix}_too"
     path = unzip_fixture(MERGED, tmp_path)
@@ -231,7 +232,7 @@ def test_what_is_refused_changes_nothing(spark, synced, tmp_path):
     assert MetaClient.load(path).evolved_schema() is None
 
 
-@pytest.mark.parametrize("name", [PLAIN, MERGED])
+@pytest.mark.parametrize("name", [long_case(PLAIN), MERGED])
 def test_columns_in_place_of_all(spark, synced, tmp_path, metastore, name):
     """Columns that are named keep their values and come in the list's order, all others go or are new."""
     path = unzip_fixture(name, tmp_path)

@@ -373,10 +373,10 @@ def test_statements_that_write(server, metastore, tmp_path, thorough):
             ask(cursor, validate.format("some"))
         with pytest.raises(OperationalError, match=r"\bid\b"):
             cursor.execute("UPDATE t SET id = 7 WHERE id = 1")
-        cursor.execute("ALTER TABLE t ADD COLUMNS (w BIGINT COMMENT 'more')")
-        cursor.execute("INSERT INTO t (id, v, w, p) VALUES (5, 'e', 50, 'z')")
-        assert ask(other, "SELECT id, w FROM served.t WHERE id > 3 ORDER BY id") == [(4, None), (5, 50)]
         if thorough:
+            cursor.execute("ALTER TABLE t ADD COLUMNS (w BIGINT COMMENT 'more')")
+            cursor.execute("INSERT INTO t (id, v, w, p) VALUES (5, 'e', 50, 'z')")
+            assert ask(other, "SELECT id, w FROM served.t WHERE id > 3 ORDER BY id") == [(4, None), (5, 50)]
             cursor.execute("SET hoodie.schema.on.read.enable=true")
             cursor.execute("ALTER TABLE t REPLACE COLUMNS (w BIGINT, id INT, more STRING, p STRING)")
             assert ask(other, "SELECT w, id, more, p FROM served.t WHERE id > 3 ORDER BY id")[1] == (50, 5, None, "z")

@@ -21,12 +21,12 @@ def long_case(*values: Any, name: str | None = None) -> ParameterSet:
 
 
 def examples(most: int) -> int:
-    """How many examples a property test tries: all of them in a long run, a third of them in others.
+    """How many examples a property test tries: all of them in a long run, a sixth of them in others.
 
     Args:
         most: examples of a long run.
     """
-    return most if settings.get_current_profile_name() != "same" else -(-most // 3)
+    return most if settings.get_current_profile_name() != "same" else -(-most // 6)
 
 
 def with_long_cases(short: Iterable[Any], every: Iterable[Any]) -> list[Any]:
