@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,11 @@ _R = TypeVar("_R")
 
 _LOSERS_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.05
+
+_TRACEBACKS: Final = "SPARK_SIMPLIFIED_TRACEBACK"
+"""What Spark sets for the Python workers of queries, and not for those of RDDs."""
+
+_making: Final = threading.Lock()
 
 
 def table_label(client: MetaClient) -> str:
@@ -55,11 +61,32 @@ class SparkExecutor:
                 with collected_secrets() as secrets:
                     spread = self._context.parallelize(list(tasks), len(tasks))
                 step = ship(self._context, _with_serialized_errors(function), secrets)
-                results: list[_R] = spread.map(step).collect()
+                mapped = spread.map(step)
+                with _workers_of_queries(self._context):
+                    mapped.id()  # has the RDD made, once, with the environment of its workers
+                results: list[_R] = mapped.collect()
         except (PySparkException, Py4JJavaError) as error:
             # Services undo what they began when an error of this package comes, and tell it as such.
             raise SparkError(f"tasks failed on Spark: {str(error).strip().splitlines()[0]}") from error
         return results
+
+
+@contextmanager
+def _workers_of_queries(context: SparkContext) -> Iterator[None]:
+    """Context manager in which RDDs are made for the Python workers that run steps of queries.
+
+    Spark starts a daemon and workers for each environment, and each worker loads all its modules anew. Where a session
+    has ``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled`` off, RDDs have workers of their own.
+    """
+    with _making:
+        if _TRACEBACKS in context.environment:
+            yield
+            return
+        context.environment[_TRACEBACKS] = "1"
+        try:
+            yield
+        finally:
+            del context.environment[_TRACEBACKS]
 
 
 def _with_serialized_errors(function: Callable[[_T], _R]) -> Callable[[_T], _R]:

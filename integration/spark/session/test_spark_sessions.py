@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -11,8 +14,9 @@ from pyspark.sql.readwriter import DataFrameWriter
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import planning_once, statement_jobs
+from hudi_hive.spark.bridge import map_in_arrow, planning_once, statement_jobs
 from hudi_hive.spark.versions import SPARK
+from hudi_hive.spark.write import SparkExecutor
 
 pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
@@ -96,3 +100,18 @@ def test_a_statement_clones_a_session_once(spark: SparkSession) -> None:
     mine.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with statement_jobs(context, "MERGE a"):
         assert planning_once(mine, 2).conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+
+
+def test_tasks_run_in_the_python_workers_that_run_steps_of_queries(spark: SparkSession) -> None:
+    def daemon(_: object) -> int:
+        return os.getppid()
+
+    def step(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"daemon": pa.array([os.getppid()], pa.int64())})
+
+    context = spark.sparkContext
+    environment = dict(context.environment)
+    queries = {row.daemon for row in map_in_arrow(spark.range(0, 2, 1, 2), step, "daemon long").collect()}
+    assert {*SparkExecutor(context).map(daemon, [1, 2])} == queries
+    assert context.environment == environment
