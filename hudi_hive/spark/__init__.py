@@ -7,6 +7,7 @@ Spark Connect's client is installed (``pyspark-client``), ``enable`` is all that
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ _classic: Final = bool(find_spec("pyspark.core") or find_spec("pyspark.rdd"))  #
 
 
 def _in_task() -> bool:
-    """Whether this is a task of Spark's, which loads the modules of its step and has no session for the others."""
+    """Whether this is a task of Spark's, which has no session and loads the modules of its step alone."""
     from pyspark import TaskContext
 
     return TaskContext.get() is not None
@@ -49,6 +50,15 @@ elif not _classic:
     def __getattr__(name: str) -> object:
         if name in __all__:
             raise ImportError(f"hudi_hive.spark.{name} needs pyspark itself, not pyspark-client alone")
+        raise AttributeError(f"module 'hudi_hive.spark' has no attribute {name!r}")
+
+else:
+
+    def __getattr__(name: str) -> object:
+        """Loaded on first use: modules of users whose functions run in tasks may import what their driver uses."""
+        for home in ("connect", "mutate", "scan", "session", "thrift", "write"):
+            if name in __all__ and name in (module := import_module(f"hudi_hive.spark.{home}")).__all__:
+                return getattr(module, name)
         raise AttributeError(f"module 'hudi_hive.spark' has no attribute {name!r}")
 
 

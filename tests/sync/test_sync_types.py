@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from hudi_hive.errors import InvalidOptionError, PartitionValueError, SchemaSyncError
 from hudi_hive.sync.config import extractors
 from hudi_hive.sync.table.parquet_schema import StorageField, storage_fields
-from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
+from hudi_hive.sync.table.spark_schema import (
+    declared_parameters,
+    declared_types,
+    spark_schema_json,
+    spark_table_parameters,
+)
 from hudi_hive.sync.table.types import Dialect, hive_type, metastore_type, type_warnings
 from tests.support.fixture_tables import GOLDEN
 
@@ -205,3 +210,23 @@ def test_named_types_are_followed_and_recursive_ones_refused():
         storage_fields({"type": "record", "name": "r", "fields": [{"name": "c", "type": loop}]})
     with pytest.raises(SchemaSyncError, match="unknown Avro type 'nothing'"):
         storage_fields({"type": "record", "name": "r", "fields": [{"name": "c", "type": "nothing"}]})
+
+
+def test_what_statements_declared_stays_and_no_more_than_times_without_a_zone():
+    ntz, row = "timestamp_ntz", {"type": "struct", "fields": [{"name": "T", "type": "long", "nullable": True}]}
+    fields = [
+        {"name": name, "type": kind, "metadata": {}} for name, kind in (("At", "long"), ("n", "string"), ("r", row))
+    ]
+    array = {"type": "array", "elementType": row, "containsNull": True}
+    fields += [{"name": name, "type": array, "metadata": {}} for name in ("a", "b")]
+    text = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+    parameters = spark_table_parameters(text, (), chunk_length=50)
+    inner = {"type": "struct", "fields": [{"name": "t", "type": ntz}]}
+    declared = {"at": ntz, "n": ntz, "r": inner, "a": {"type": "array", "elementType": inner}, "b": {"type": "array"}}
+    kept = declared_types(declared_parameters(parameters, {"n": "a name"}, declared))
+    inner_kept = row | {"fields": [row["fields"][0] | {"type": ntz}]}
+    assert kept == {"at": ntz, "n": "string", "r": inner_kept, "a": array | {"elementType": inner_kept}, "b": array}
+    assert declared_parameters(parameters, {}, {"at": "long"}) == parameters
+    for wrong in ("", "[]", "{", '{"fields": 1}', '{"fields": [{}]}'):
+        damaged = spark_table_parameters(wrong or " ", (), chunk_length=50)
+        assert (declared_types(damaged), declared_parameters(damaged, {"n": "x"}, declared)) == ({}, damaged)

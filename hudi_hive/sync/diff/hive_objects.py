@@ -19,7 +19,8 @@ from hudi_hive.sync.table import (
     Column,
     TableSpec,
     absolute,
-    commented_parameters,
+    declared_parameters,
+    declared_types,
     join,
     qualified_like,
     same_location,
@@ -217,10 +218,11 @@ def existing_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, 
     return comments | {new: comments[old] for new, old in renames.items() if old in comments}
 
 
-def with_comments_for_spark(existing: Table, spec: TableSpec, renames: Mapping[str, str]) -> TableSpec:
-    """The spec with comments in Spark's schema, where ``CREATE TABLE`` made the table: Spark shows them from there.
+def with_declared_columns(existing: Table, spec: TableSpec, renames: Mapping[str, str]) -> TableSpec:
+    """The spec with Spark's schema as statements declared it, where ``CREATE TABLE`` made the table.
 
-    The catalog alone has comments of ``CREATE TABLE``: a column without one in the table's schema keeps its own.
+    Spark shows columns from there. The catalog alone has comments of ``CREATE TABLE``: a column without one in the
+    table's schema keeps its own; and times without a zone, which a sync registers as numbers, stay what they are.
 
     Args:
         existing: the table as the metastore has it.
@@ -232,7 +234,9 @@ def with_comments_for_spark(existing: Table, spec: TableSpec, renames: Mapping[s
     keys = {column.name: column.comment for column in existing_columns(existing.partitionKeys)}
     commented = {name: text for name, text in spec.commented.items() if text}
     comments = {**existing_comments(existing, renames), **keys, **commented}
-    parameters = commented_parameters(spec.table_parameters, comments)
+    types = declared_types(existing.parameters or {})
+    types |= {new: types[old] for new, old in renames.items() if old in types}
+    parameters = declared_parameters(spec.table_parameters, comments, types)
     return replace(spec, table_parameters=parameters, commented=commented)
 
 

@@ -205,7 +205,7 @@ class Planner:
         moved = not same_location(existing.sd.location or "", spec.base_path)
         columns = column_changes(objects.existing_columns(existing.sd.cols), spec.columns)
         renames = renamed_columns(self._client, before, columns)
-        spec = objects.with_comments_for_spark(existing, spec, renames)
+        spec = objects.with_declared_columns(existing, spec, renames)
         plan = TablePlan(
             spec,
             existing,

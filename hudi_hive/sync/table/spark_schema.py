@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hudi_hive.errors import InvalidOptionError, SchemaSyncError
 from hudi_hive.sync.table.parquet_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
@@ -21,6 +22,9 @@ MADE_BY_SQL = "provider"
 """A parameter of entries that ``CREATE TABLE`` made, here as in Hudi; a sync sets :data:`PROVIDER`."""
 
 _CHUNK_LENGTH = 4000
+
+_SparkType = str | dict[str, Any]
+"""A type in Spark's JSON: the name of a plain one, or an object."""
 
 _INTEGERS = {"INT_8": "byte", "INT_16": "short"}
 _PLAIN = {
@@ -81,25 +85,71 @@ def spark_table_parameters(
     return parameters
 
 
-def commented_parameters(parameters: Mapping[str, str], comments: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of :func:`spark_table_parameters` whose schema text has comments of columns.
+def declared_parameters(
+    parameters: Mapping[str, str], comments: Mapping[str, str], types: Mapping[str, Any]
+) -> dict[str, str]:
+    """Parameters of :func:`spark_table_parameters` whose schema text has what the statements of a table declared.
 
     Args:
         parameters: of a table.
         comments: column name in lower case -> comment.
+        types: column name in lower case -> type in Spark's JSON, of which times without a zone are kept: a sync takes
+            them for numbers, as Hive does.
     """
-    if NUM_PARTS not in parameters or not any(comments.values()):
+    schema = _schema(parameters)
+    if schema is None:
         return dict(parameters)
-    text = "".join(parameters[f"{PART}{index}"] for index in range(int(parameters[NUM_PARTS])))
-    schema = json.loads(text)
+    before = json.dumps(schema)
     for field in schema["fields"]:
-        comment = comments.get(field["name"].lower())
-        if comment:
-            field["metadata"] = {"comment": comment}
+        name = field["name"].lower()
+        if comments.get(name):
+            field["metadata"] = {"comment": comments[name]}
+        field["type"] = _with_local_times(field["type"], types.get(name))
+    if json.dumps(schema) == before:
+        return dict(parameters)
     text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
     chunks = [text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)]
     made = {name: value for name, value in parameters.items() if not name.startswith(PART)}
     return made | {NUM_PARTS: str(len(chunks)), **{f"{PART}{index}": chunk for index, chunk in enumerate(chunks)}}
+
+
+def declared_types(parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Types of a table's columns in Spark's JSON by its parameters: column name in lower case -> type."""
+    return _types_of(_schema(parameters) or {})
+
+
+def _schema(parameters: Mapping[str, str]) -> dict[str, Any] | None:
+    """Spark's schema of a table by its parameters, parsed; None where it has none."""
+    try:
+        parts = range(int(parameters[NUM_PARTS]))
+        schema = json.loads("".join(parameters[f"{PART}{index}"] for index in parts))
+    except (KeyError, ValueError):
+        return None
+    return schema if isinstance(schema, dict) and _types_of(schema) else None
+
+
+def _types_of(struct: dict[str, Any]) -> dict[str, Any]:
+    """Types of a struct's fields by their names in lower case; empty where the text is none of Spark's."""
+    fields = struct.get("fields")
+    good = isinstance(fields, list) and all(isinstance(field, dict) and "name" in field for field in fields)
+    return {str(field["name"]).lower(): field.get("type") for field in fields or ()} if good else {}
+
+
+def _with_local_times(kind: _SparkType, declared: object) -> _SparkType:
+    """A type of Spark's JSON, with times without a zone where the declared type has them and this one has numbers."""
+    if kind == "long" and declared == "timestamp_ntz":
+        return "timestamp_ntz"
+    if not (isinstance(kind, dict) and isinstance(declared, dict) and kind.get("type") == declared.get("type")):
+        return kind
+    if kind["type"] == "struct":
+        fields = _types_of(declared)
+        kept = [
+            field | {"type": _with_local_times(field["type"], fields.get(field["name"].lower()))}
+            for field in kind["fields"]
+        ]
+        return kind | {"fields": kept}
+    inner = ("elementType", "keyType", "valueType")
+    return kind | {name: _with_local_times(kind[name], declared.get(name)) for name in inner if name in kind}
 
 
 def _field(field: StorageField) -> str:

@@ -115,3 +115,22 @@ def test_tasks_run_in_the_python_workers_that_run_steps_of_queries(spark: SparkS
     queries = {row.daemon for row in map_in_arrow(spark.range(0, 2, 1, 2), step, "daemon long").collect()}
     assert {*SparkExecutor(context).map(daemon, [1, 2])} == queries
     assert context.environment == environment
+
+
+def test_tasks_may_import_what_the_driver_uses(spark: SparkSession) -> None:
+    """A user's module that has functions for tasks beside those for the driver is loaded by both."""
+
+    def imported(_: int) -> list[str]:
+        import sys
+        from importlib import import_module
+
+        kept = sys.modules.pop("hudi_hive.spark", None)  # as in a worker that has not begun with it
+        try:
+            module = import_module("hudi_hive.spark")
+            return [str(getattr(module, name).__name__) for name in ("enable", "read_acid", "PlannedScan")]
+        finally:
+            if kept is not None:
+                sys.modules["hudi_hive.spark"] = sys.modules["hudi_hive"].spark = kept  # type: ignore[attr-defined]
+
+    names = spark.sparkContext.parallelize([0], 1).map(imported).collect()
+    assert names == [["enable", "read_acid", "PlannedScan"]]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
 from hudi_hive.table import MetaClient
+from tests.support.running.long import with_long_cases
 
 pytestmark = pytest.mark.jvm
 
@@ -200,3 +203,22 @@ def test_statistics(session, metastore, tmp_path):
     session.sql("SET spark.sql.statistics.size.autoUpdate.enabled=true")
     session.sql("DELETE FROM small WHERE p = 'y'")
     assert set(statistics_of()) == {"totalSize"}
+
+
+@pytest.mark.parametrize("kind", with_long_cases(["mor"], ["cow", "mor"]))
+def test_times_without_a_zone_stay_what_was_declared(session, kind):
+    session.sql(
+        "CREATE TABLE stays (id INT, at TIMESTAMP_NTZ, s STRUCT<t: TIMESTAMP_NTZ, n: BIGINT>, a ARRAY<TIMESTAMP_NTZ>) "
+        f"USING hudi TBLPROPERTIES (primaryKey = 'id', type = '{kind}')"
+    )
+    declared = [described(session, "stays")[name] for name in ("at", "s", "a")]
+    time = "TIMESTAMP_NTZ'2024-01-0{} 10:00:00'"
+    first, second = time.format(1), time.format(2)
+    session.sql(f"INSERT INTO stays VALUES (1, {first}, named_struct('t', {first}, 'n', 7L), array({first}))")
+    assert [described(session, "stays")[name] for name in ("at", "s", "a")] == declared
+    session.sql(f"INSERT INTO stays SELECT 2, at, s, a FROM stays WHERE at = {first} AND s.t < {second}")
+    session.sql(f"UPDATE stays SET at = {second} WHERE id = 2 AND at < {second}")
+    session.sql("ALTER TABLE stays ADD COLUMNS (n STRING)")
+    there = session.sql("SELECT at, s.t, s.n, a[0] FROM stays ORDER BY id").collect()
+    old, new = datetime(2024, 1, 1, 10), datetime(2024, 1, 2, 10)
+    assert [tuple(row) for row in there] == [(old, old, 7, old), (new, old, 7, old)]
