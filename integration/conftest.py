@@ -10,12 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from hudi_hive.errors import MetastoreTextError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
-from hudi_hive.spark.versions import SPARK
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from integration.support import older_pyspark
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from integration.support.metastores import HIVE_EXEC, QUICK_DERBY, RELEASES, TRANSACTIONS, ReleasedMetastore
@@ -28,8 +28,7 @@ from integration.support.stores.s3 import S3Server
 from integration.support.stores.zookeeper import ZookeeperServer
 from tests.support.fixture_tables import unzip_fixture
 
-if not hasattr(DataFrame, "toArrow"):  # PySpark 3.5
-    DataFrame.toArrow = lambda frame: SPARK.to_arrow(frame)  # type: ignore[method-assign,assignment]
+older_pyspark.fill_in()
 
 DATABASE = "hudi_it"
 DATABASE_NAME = os.environ.get("HUDI_HIVE_TEST_DATABASE", "")
@@ -165,6 +164,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.scripting.enabled", "true")  # not by itself in 4.0
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.log.level", "OFF")
         .config(map=PYTHON_WORKERS)

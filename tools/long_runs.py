@@ -48,6 +48,7 @@ RUNS = (
     "integration.long.databases --suites",
     "integration.long.session_cycles",
     "integration.long.spark_releases",
+    "integration.long.spark_suites",
     "integration.long.spark_statements",
     "integration.long.spark_writes",
     "integration.long.stream_kills",

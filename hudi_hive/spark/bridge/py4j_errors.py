@@ -47,6 +47,8 @@ _base_paths: set[str] = set()
 
 _NO_SOURCE = re.compile(r"\[DATA_SOURCE_NOT_FOUND\][^:]*: (org\.apache\.)?hudi\b", re.IGNORECASE)
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
+_COLUMN_ERROR = re.compile(r"Parquet column cannot be converted in file (\S+)\. (Column: .+)")
+"""Of Spark 3.5."""
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
 
 
@@ -216,6 +218,9 @@ def _find(java_exception: JavaValue) -> HudiHiveError | None:
 
 def _translate(text: str) -> HudiHiveError | None:
     """Spark's error about a file of a watched table as ours, or None."""
+    column = _COLUMN_ERROR.search(text)
+    if column is not None:
+        return _unreadable_column(column.group(1), column.group(2)) if _is_watched(column.group(1)) else None
     match = _FILE_ERROR.search(text)
     missing = _FILE_NOT_FOUND.search(text)
     path = match.group(2) if match else missing.group(1) if missing else None
@@ -227,15 +232,19 @@ def _translate(text: str) -> HudiHiveError | None:
             "a planned file was removed before it was read", path=path, remedy="run the statement again to plan anew"
         )
     if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
-        details = " ".join(text[match.end() :].split()).split(" SQLSTATE")[0] if match else ""
-        return SchemaError(
-            f"Spark cannot read a column of the file as the table's type: {details}",
-            path=path,
-            remedy="read the table with HudiTable.scan, which converts it, or rewrite the file",
-        )
+        return _unreadable_column(path, text[match.end() :] if match else "")
     if "is not a Parquet file" in text or "CANNOT_READ_FOOTER" in kind:
         return CorruptFileError("not a readable data file", path=path, remedy="restore the file")
     return None
+
+
+def _unreadable_column(path: str, details: str) -> SchemaError:
+    reason = " ".join(details.split()).split(" SQLSTATE")[0]
+    return SchemaError(
+        f"Spark cannot read a column of the file as the table's type: {reason}",
+        path=path,
+        remedy="read the table with HudiTable.scan, which converts it, or rewrite the file",
+    )
 
 
 def _plain(path: str) -> str:

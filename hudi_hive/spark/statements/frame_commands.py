@@ -301,7 +301,7 @@ def _replace(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if str(option(plan.tableSpec().provider()) or "").lower() not in FORMATS:
         return plan
     parts = [str(part) for part in scala_items(plan.name().nameParts())]
-    changes = {name: getattr(plan, name)() for name in ("columns", "partitioning", "tableSpec")}
+    changes = {name: getattr(plan, name)() for name in (SPARK.element_name(plan, 1), "partitioning", "tableSpec")}
     new = _parsed(hook, f"CREATE TABLE {quoted(*parts)} (a INT) USING hudi")
     return replaced(hook, with_arguments(hook.environment.jvm, new, changes), creates=bool(plan.orCreate()))
 

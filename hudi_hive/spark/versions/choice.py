@@ -30,7 +30,7 @@ def family_of(version: str) -> SparkFamily:
     if major == "4":
         from hudi_hive.spark.versions.spark4 import Spark4
 
-        return Spark4()
+        return Spark4(int(minor))
     raise SparkError(f"PySpark {version} is not supported", remedy=f"use {SUPPORTED}")
 
 

@@ -103,12 +103,6 @@ class Spark3(SparkFamily):
         texts = _jvm().scala.collection.JavaConverters.mapAsJavaMap(session.conf().getAll())
         return {str(name): str(text) for name, text in dict(texts).items()}
 
-    def temporary_view(self, jvm: JavaValue, session: JavaValue, parts: Sequence[str]) -> JavaValue:
-        """By an identifier."""
-        database = jvm.some(parts[-2]) if len(parts) > 1 else jvm.none()
-        identifier = jvm.package("catalyst").TableIdentifier(parts[-1], database)
-        return session.sessionState().catalog().getLocalOrGlobalTempView(identifier)
-
     def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
         """By a private field of the writer."""
         return jvm.field(writer, name).get()

@@ -28,7 +28,14 @@ class Spark4(SparkFamily):
     java_support = None
     has_scripts = True
     has_procedures = True
-    fills_columns = True
+
+    def __init__(self, minor: int) -> None:
+        """The family of Spark 4.
+
+        Args:
+            minor: of the release: 0 is 4.0.
+        """
+        self.fills_columns = minor > 0
 
     def java_text(self, source: str) -> str:
         """As it is written."""
@@ -68,10 +75,6 @@ class Spark4(SparkFamily):
     def session_settings(self, session: JavaValue) -> dict[str, str]:
         """As a Java map."""
         return {str(name): str(text) for name, text in dict(session.conf().getAllAsJava()).items()}
-
-    def temporary_view(self, jvm: JavaValue, session: JavaValue, parts: Sequence[str]) -> JavaValue:
-        """By the sequence of the parts."""
-        return session.sessionState().catalog().getLocalOrGlobalTempView(jvm.seq(parts))
 
     def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
         """By a method of the writer."""

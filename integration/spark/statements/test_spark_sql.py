@@ -389,7 +389,11 @@ def test_promoted_types_are_right_or_refused_by_name(spark, tmp_path):
     long = next(name for name, kind in types.items() if kind == "bigint")
     file = Path(hudi_spark.load(spark, base).inputFiles()[0].removeprefix("file:").replace("//", "/"))
     rewrite_column(file, long, pa.int32())  # an older file, from before the column was widened
-    assert sorted(map(str, hudi_spark.load(spark, base).collect())) == good
+    if spark.version.startswith("3.5"):  # which reads no type as another one
+        with pytest.raises(SchemaError, match=f"{long}.*bigint"):
+            hudi_spark.load(spark, base).collect()
+    else:
+        assert sorted(map(str, hudi_spark.load(spark, base).collect())) == good
     rewrite_column(file, long, pa.string())  # a change that Spark cannot read through
     with pytest.raises(SchemaError) as caught:
         hudi_spark.load(spark, base).collect()

@@ -34,6 +34,7 @@ from hudi_hive.options import table as table_options
 from hudi_hive.schema import arrow_to_avro
 from hudi_hive.spark.bridge import (
     JavaValue,
+    class_name,
     metastore_settings,
     option,
     scala_items,
@@ -112,9 +113,14 @@ class NewTable:
         """The table of a parsed ``CreateTable`` or ``CreateTableAsSelect``.
 
         Raises:
-            SparkError: a partition transform, or a table of another catalog.
+            SparkError: a partition transform, a table of another catalog, or a name that is an expression still.
         """
         specification = node.tableSpec()
+        if class_name(node.name()) != "UnresolvedIdentifier":
+            raise SparkError(
+                "CREATE TABLE of a name that IDENTIFIER makes: this release of Spark resolves it too late",
+                remedy="write the name of the table itself",
+            )
         parts = [str(part) for part in scala_items(node.name().nameParts())]
         database, name = database_and_name(hook, parts)
         options = {
