@@ -90,7 +90,7 @@ def test_batches_are_incremental_queries(spark, name, tmp_path):
     stream = Stream(spark, path, tmp_path / "checkpoint", **options, maxCommitsPerTrigger="2")
     ends = stream.drain()
     assert len(ends) == len(stream.batches) > 1
-    assert stream.query.recentProgress[-1]["sources"][0]["latestOffset"].find(ends[-1]) > 0
+    assert ends[-1] in str(stream.query.recentProgress[-1]["sources"][0]["latestOffset"])
     for begin, end, found in zip(["000", *ends], ends, stream.batches, strict=False):
         wanted = HudiTable.open(path).scan(query_type="incremental", begin=begin, end=end, options=options).to_arrow()
         assert found.column_names == wanted.column_names
