@@ -25,8 +25,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -34,9 +33,9 @@ from hudi_hive import HudiTable
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore, Table
 from hudi_hive.table import is_hudi_table
 from integration.support.crash_images import CrashImage, CrashImages
+from integration.support.session_process import DONE, ROOT, SessionProcess, session_environment
 from tests.support.faults.write_faults import check_tidy, rows_of, with_row
 
-ROOT = Path(__file__).parents[2]
 KINDS = ("cow", "mor")
 _COLUMNS = "id INT, name STRING, ts BIGINT, dt STRING"
 _ROWS = "(1, 'a', 1, 'x'), (2, 'b', 1, 'x'), (3, 'c', 1, 'y'), (4, 'd', 1, 'z')"
@@ -214,41 +213,17 @@ def shape(entries: Mapping[str, Table]) -> dict[str, Any]:
     }
 
 
-class SecondSession:
-    """A session that runs statements again on what a kill left; a context manager."""
+class SecondSession(SessionProcess):
+    """A session that runs statements again on what a kill left."""
 
     def __init__(self, root: Path, uri: str | None) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-        command = [sys.executable, "-m", "integration.support.killed_statements"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True, cwd=ROOT
-        )
-        self._send({"folder": str(root), "uri": uri, "cases": []})
-
-    def _send(self, what: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(what) + "\n")
-        self._process.stdin.flush()
+        super().__init__(["-m", "integration.support.killed_statements"], session_environment())
+        self.send({"folder": str(root), "uri": uri, "cases": []})
 
     def run(self, case: dict[str, Any]) -> dict[str, Any]:
         """Run the statement of a case again; what was read before and behind it."""
-        self._send(case)
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("done: "):
-                answer: dict[str, Any] = json.loads(line.removeprefix("done: "))
-                return answer
-        raise RuntimeError("the session has ended")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        answer: dict[str, Any] = self.ask(case)
+        return answer
 
 
 def _differences(answer: dict[str, Any], before: Any, after: Any) -> list[str]:
@@ -317,7 +292,7 @@ def check_again(
 
 def recorded(images: CrashImages, root: Path, work: list[dict[str, Any]], uri: str | None) -> dict[str, str | None]:
     """Run the cases in a process of its own; why each failed, or None."""
-    environment = {**os.environ, **images.environment(), "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = {**session_environment(), **images.environment()}
     command = [sys.executable, "-m", "integration.support.killed_statements"]
     given = json.dumps({"folder": str(root), "uri": uri, "cases": work}) + "\n"
     done = subprocess.run(
@@ -325,7 +300,7 @@ def recorded(images: CrashImages, root: Path, work: list[dict[str, Any]], uri: s
     )
     if done.returncode:
         raise RuntimeError(f"the session ended with {done.returncode}")
-    lines = [line.removeprefix("done: ") for line in done.stdout.splitlines() if line.startswith("done: ")]
+    lines = [line.removeprefix(DONE) for line in done.stdout.splitlines() if line.startswith(DONE)]
     return dict(json.loads(line) for line in lines)
 
 

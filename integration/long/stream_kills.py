@@ -27,8 +27,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
@@ -36,6 +34,7 @@ from hudi_hive import HudiTable
 from hudi_hive.table import is_hudi_table
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS
 from integration.support.crash_images import CrashImages
+from integration.support.session_process import SessionProcess, session_environment
 from tests.support.faults.write_faults import count_calls, kill_points, killed
 from tests.support.options.sink_cases import LocalStream
 from tests.support.options.write_cases import make, rows
@@ -46,7 +45,6 @@ BATCHES = 4
 IMAGED_BATCHES = 3
 _FIRST_FILE = 1_700_000_000
 _SCRIPT = Path(__file__).parents[1] / "support" / "killed_sink.py"
-_ROOT = Path(__file__).parents[2]
 
 
 def _options(operation: str) -> dict[str, str]:
@@ -131,42 +129,21 @@ def sweep(kind: str, operation: str, most: int, chance: random.Random) -> tuple[
         return kills, wrong
 
 
-class SinkSession:
-    """A process with a session of Spark that runs queries into tables, one after the other; a context manager.
+class SinkSession(SessionProcess):
+    """A process with a session of Spark that runs queries into tables, one after the other.
 
     Args:
         variables: more ones of its environment.
     """
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        command = [sys.executable, str(_SCRIPT)]
-        environment = {**_environment(), **variables}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True, cwd=_ROOT
-        )
+        super().__init__([str(_SCRIPT)], {**session_environment(), **variables})
 
     def run(self, folder: Path, kind: str, operation: str, images: bool = False) -> str | None:
         """Run the query of a folder to its end; why it failed."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         asked = {"folder": str(folder), "kind": kind, "operation": operation, "images": images}
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        for line in self._process.stdout:
-            if line.startswith("done: "):
-                why: str | None = json.loads(line.removeprefix("done: "))
-                return why
-        raise RuntimeError("the session has ended")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        why: str | None = self.ask(asked)
+        return why
 
 
 def check_image(session: SinkSession, folder: Path, kind: str, operation: str) -> str | None:
@@ -218,19 +195,10 @@ def put_batch(source: Path, operation: str, number: int) -> pa.Table:
     return table
 
 
-def _environment() -> dict[str, str]:
-    return {
-        **os.environ,
-        "PYTHONPATH": str(_ROOT),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-
-
 def _start(folder: Path, kind: str, operation: str, at: int) -> int:
     command = [sys.executable, str(_SCRIPT), str(folder), kind, operation, str(at)]
     done = subprocess.run(
-        command, env=_environment(), start_new_session=True, capture_output=True, timeout=900, check=False
+        command, env=session_environment(), start_new_session=True, capture_output=True, timeout=900, check=False
     )
     if done.returncode not in (0, -signal.SIGKILL):
         raise AssertionError(done.stderr.decode(errors="replace")[-2000:])

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 import hudi_hive.spark as hudi_spark
 from integration.support.crash_images import tell
+from integration.support.session_process import DONE
 from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS
 from tests.support.faults.write_faults import Calls, watched
 
@@ -86,5 +87,5 @@ if __name__ == "__main__":
             run(own, Path(sys.argv[1]), sys.argv[2], sys.argv[3])
     else:
         for text in sys.stdin:
-            print("done: " + json.dumps(run_line(own, text)), flush=True)
+            print(DONE + json.dumps(run_line(own, text)), flush=True)
         own.stop()

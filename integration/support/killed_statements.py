@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 import hudi_hive.spark as hudi_spark
 from integration.support.crash_images import tell
+from integration.support.session_process import DONE
 from integration.support.spark_options import JAVA_OPTIONS
 
 
@@ -137,9 +138,9 @@ def main() -> None:
     folder = Path(work["folder"])
     spark = session(folder, work["uri"])
     for case in work["cases"]:
-        print("done: " + json.dumps([case["name"], run_case(spark, folder, case)]), flush=True)
+        print(DONE + json.dumps([case["name"], run_case(spark, folder, case)]), flush=True)
     for line in sys.stdin:
-        print("done: " + json.dumps(run_again(spark, json.loads(line))), flush=True)
+        print(DONE + json.dumps(run_again(spark, json.loads(line))), flush=True)
     spark.stop()
 
 
