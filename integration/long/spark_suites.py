@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree
 
-from integration.support.spark_releases import RELEASES, REPOSITORY, pyspark_folder
+from integration.support.spark_releases import RELEASES, REPOSITORY, environment_of
+from tests.support.running.record import file_of
 
 SUITE: Final = "integration/spark"
 DIFFERENCES: Final = REPOSITORY / "integration" / "data" / "spark_suites" / "differences.json"
@@ -33,9 +33,8 @@ _ALONE: Final = ("test_spark_releases.py", "jar/test_spark_jar.py")
 class Ended(NamedTuple):
     """Tests of one run by how they ended, as ``file::name``."""
 
-    passed: list[str]
-    failed: list[str]
-    skipped: list[str]
+    passed: set[str]
+    failed: set[str]
 
 
 def main() -> int:
@@ -60,27 +59,24 @@ def run(release: str, what: Sequence[str]) -> Ended:
         release: of PySpark.
         what: folders and files.
     """
-    environment = {name: text for name, text in os.environ.items() if name != "SPARK_HOME"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(pyspark_folder(release)), str(REPOSITORY)])
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--disable-warnings", "-n", "2", "--dist", "loadfile"]
         command += [f"--junitxml={report}", *(f"--ignore={SUITE}/{name}" for name in _ALONE), *what]
         print(f"== PySpark {release}", flush=True)
-        subprocess.run(command, env=environment, cwd=REPOSITORY, check=False)
+        subprocess.run(command, env=environment_of(release), cwd=REPOSITORY, check=False)
         return _read(report)
 
 
 def _read(report: Path) -> Ended:
-    ended = Ended([], [], [])
+    passed: set[str] = set()
+    failed: set[str] = set()
     for case in ElementTree.parse(report).iter("testcase"):
-        *folders, file = case.attrib["classname"].split(".")
-        name = f"{'/'.join([*folders, file])}.py::{case.attrib['name']}"
         kinds = {child.tag for child in case}
-        target = ended.failed if kinds & {"failure", "error"} else ended.skipped if "skipped" in kinds else ended.passed
-        if name not in target:  # a test whose end fails has two entries
-            target.append(name)
-    return ended
+        if "skipped" not in kinds:
+            name = f"{file_of(case.attrib['classname'])}::{case.attrib['name']}"
+            (failed if kinds & {"failure", "error"} else passed).add(name)
+    return Ended(passed - failed, failed)  # a test whose end fails has two entries
 
 
 def _table(ended: dict[str, Ended]) -> Iterable[str]:
@@ -94,9 +90,8 @@ def _table(ended: dict[str, Ended]) -> Iterable[str]:
 
 def _by_folder(ended: Ended) -> dict[str, tuple[int, int]]:
     """Folder -> how many of its tests passed, and how many ran."""
-    failed = set(ended.failed)
-    passed = Counter(_folder_of(name) for name in ended.passed if name not in failed)
-    ran = Counter(_folder_of(name) for name in {*ended.passed, *failed})
+    passed = Counter(map(_folder_of, ended.passed))
+    ran = passed + Counter(map(_folder_of, ended.failed))
     return {folder: (passed[folder], count) for folder, count in ran.items()}
 
 
@@ -107,9 +102,8 @@ def _folder_of(name: str) -> str:
 
 def _unexpected(release: str, ended: Ended, reasons: dict[str, list[str]]) -> Iterable[str]:
     differ = {name for names in reasons.values() for name in names}
-    failed = set(ended.failed)
-    yield from (f"{release}: failed: {name}" for name in sorted(failed - differ))
-    yield from (f"{release}: passed: {name}" for name in sorted(set(ended.passed) - failed) if name in differ)
+    yield from (f"{release}: failed: {name}" for name in sorted(ended.failed - differ))
+    yield from (f"{release}: passed: {name}" for name in sorted(ended.passed & differ))
 
 
 if __name__ == "__main__":

@@ -32,14 +32,19 @@ def pyspark_folder(release: str) -> Path:
     return folder
 
 
+def environment_of(release: str) -> dict[str, str]:
+    """The variables of this process, with a release's PySpark and this checkout as all that Python finds first."""
+    paths = os.pathsep.join([str(pyspark_folder(release)), str(REPOSITORY)])
+    return {name: text for name, text in os.environ.items() if name != "SPARK_HOME"} | {"PYTHONPATH": paths}
+
+
 def ended_statements(release: str) -> dict[str, dict[str, str | None]]:
     """Feature -> statement -> its error, or None, on one release; in a process of its own.
 
     Raises:
         RuntimeError: the program itself ended with an error.
     """
-    paths = os.pathsep.join([str(pyspark_folder(release)), str(REPOSITORY)])
-    environment = {name: text for name, text in os.environ.items() if name != "SPARK_HOME"} | {"PYTHONPATH": paths}
+    environment = environment_of(release)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "integration.support.everyday", folder]
         done = subprocess.run(

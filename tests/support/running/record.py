@@ -20,14 +20,14 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ElementTree.parse(parser.parse_args().report).iter("testcase"):
-        seconds[_file_of(case.attrib["classname"])] += float(case.attrib["time"])
+        seconds[file_of(case.attrib["classname"])] += float(case.attrib["time"])
     with SECONDS.open("w", newline="") as stream:
         table = csv.writer(stream, lineterminator="\n")
         table.writerow(["file", "seconds"])
         table.writerows([file, f"{total:.0f}"] for file, total in sorted(seconds.items()) if total >= 1)
 
 
-def _file_of(name: str) -> str:
+def file_of(name: str) -> str:
     """The file of a report's class name, which is the dotted module and perhaps a class in it."""
     parts = name.split(".")
     end = next(at for at, part in enumerate(parts) if part.startswith("test_")) + 1
