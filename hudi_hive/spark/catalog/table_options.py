@@ -14,7 +14,6 @@ from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
 from hudi_hive.spark.scan import HudiFileIndex, refuse_globs
-from hudi_hive.spark.versions import SPARK
 
 SOURCE = "hudi"
 
@@ -52,7 +51,9 @@ def path_question(
 
 def path_of_view(jvm: Jvm, session: JavaValue, parts: Sequence[str]) -> str | None:
     """Base path of the table that a temporary view made with ``USING hudi`` shows; None for all other names."""
-    view = option(SPARK.temporary_view(jvm, session, parts))
+    database = jvm.some(parts[-2]) if len(parts) > 1 else jvm.none()
+    identifier = jvm.package("catalyst").TableIdentifier(parts[-1], database)
+    view = option(session.sessionState().catalog().getLocalOrGlobalTempView(identifier))
     for leaf in [] if view is None else scala_items(view.collectLeaves()):
         if class_name(leaf) == "LogicalRelation" and class_name(leaf.relation()) == "HadoopFsRelation":
             index = leaf.relation().location()

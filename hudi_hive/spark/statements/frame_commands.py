@@ -33,6 +33,7 @@ from hudi_hive.spark.statements.writes import (
     WriteTarget,
     alias_of,
     left_table,
+    name_of_new_table,
     overwrite_where_plan,
     replace_as_plan,
     replace_plan,
@@ -290,7 +291,7 @@ def _replace_as(hook: SessionHook, plan: JavaValue) -> JavaValue:
     if str(option(plan.tableSpec().provider()) or "").lower() not in FORMATS:
         return plan
     plan = _create_as(hook, plan)
-    parts = [str(part) for part in scala_items(plan.name().nameParts())]
+    parts = name_of_new_table(plan)
     changes = {name: getattr(plan, name)() for name in ("partitioning", "query", "tableSpec")}
     new = _parsed(hook, f"CREATE TABLE {quoted(*parts)} USING hudi AS SELECT 1")
     return replaced(hook, with_arguments(hook.environment.jvm, new, changes), creates=bool(plan.orCreate()))
@@ -300,7 +301,7 @@ def _replace(hook: SessionHook, plan: JavaValue) -> JavaValue:
     """``REPLACE TABLE`` without a query."""
     if str(option(plan.tableSpec().provider()) or "").lower() not in FORMATS:
         return plan
-    parts = [str(part) for part in scala_items(plan.name().nameParts())]
+    parts = name_of_new_table(plan)
     changes = {name: getattr(plan, name)() for name in (SPARK.element_name(plan, 1), "partitioning", "tableSpec")}
     new = _parsed(hook, f"CREATE TABLE {quoted(*parts)} (a INT) USING hudi")
     return replaced(hook, with_arguments(hook.environment.jvm, new, changes), creates=bool(plan.orCreate()))
@@ -317,7 +318,7 @@ def replaced(hook: SessionHook, new: JavaValue, *, creates: bool) -> JavaValue:
     Raises:
         SparkError: it is not there, or is no Hudi table.
     """
-    parts = [str(part) for part in scala_items(new.name().nameParts())]
+    parts = name_of_new_table(new)
     if synced_table(hook, parts) is not None:
         target = write_target(hook, insert_statement(hook, parts, _parsed(hook, "SELECT 1"), {}))
         assert target is not None

@@ -99,12 +99,6 @@ class SparkFamily(ABC):
     def session_settings(self, session: JavaValue) -> dict[str, str]:
         """Names and texts of all that is set in a session of the JVM."""
 
-    def temporary_view(self, jvm: JavaValue, session: JavaValue, parts: Sequence[str]) -> JavaValue:
-        """Spark's option of the temporary view of a name, which may be a global one."""
-        database = jvm.some(parts[-2]) if len(parts) > 1 else jvm.none()
-        identifier = jvm.package("catalyst").TableIdentifier(parts[-1], database)
-        return session.sessionState().catalog().getLocalOrGlobalTempView(identifier)
-
     @abstractmethod
     def writer_field(self, jvm: JavaValue, writer: JavaValue, name: str) -> JavaValue:
         """What was said to a ``DataFrameWriter`` of the JVM.

@@ -7,7 +7,7 @@ from hudi_hive.spark.statements.writes.commands import call, command
 from hudi_hive.spark.statements.writes.create import create_as_plan, create_like_plan, create_plan
 from hudi_hive.spark.statements.writes.insert import insert_plan
 from hudi_hive.spark.statements.writes.merge import merge_plan
-from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES
+from hudi_hive.spark.statements.writes.new_table import SHORT_NAMES, name_of_new_table
 from hudi_hive.spark.statements.writes.nodes import Nodes, alias_of
 from hudi_hive.spark.statements.writes.replace import (
     left_table,
@@ -34,6 +34,7 @@ __all__ = [
     "insert_plan",
     "left_table",
     "merge_plan",
+    "name_of_new_table",
     "overwrite_where_plan",
     "replace_as_plan",
     "replace_plan",

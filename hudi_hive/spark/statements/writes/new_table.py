@@ -116,13 +116,7 @@ class NewTable:
             SparkError: a partition transform, a table of another catalog, or a name that is an expression still.
         """
         specification = node.tableSpec()
-        if class_name(node.name()) != "UnresolvedIdentifier":
-            raise SparkError(
-                "CREATE TABLE of a name that IDENTIFIER makes: this release of Spark resolves it too late",
-                remedy="write the name of the table itself",
-            )
-        parts = [str(part) for part in scala_items(node.name().nameParts())]
-        database, name = database_and_name(hook, parts)
+        database, name = database_and_name(hook, name_of_new_table(node))
         options = {
             str(item._1()): str(item._2().value()) for item in scala_items(specification.optionExpression().options())
         }
@@ -367,6 +361,20 @@ class NewTable:
         )
 
 
+def name_of_new_table(node: JavaValue) -> list[str]:
+    """The parts of the name that a parsed ``CREATE`` or ``REPLACE TABLE`` gives its table.
+
+    Raises:
+        SparkError: the name is an expression still.
+    """
+    if class_name(node.name()) != "UnresolvedIdentifier":
+        raise SparkError(
+            "CREATE TABLE of a name that IDENTIFIER makes: this release of Spark resolves it too late",
+            remedy="write the name of the table itself",
+        )
+    return [str(part) for part in scala_items(node.name().nameParts())]
+
+
 def database_and_name(hook: SessionHook, parts: Sequence[str]) -> tuple[str, str]:
     """Database and name of a table that a statement makes.
 
@@ -395,4 +403,4 @@ def _partition_column(transform: JavaValue) -> str:
     return str(transform.references()[0].fieldNames()[0])
 
 
-__all__ = ["SHORT_NAMES", "NewTable", "database_and_name", "plain"]
+__all__ = ["SHORT_NAMES", "NewTable", "database_and_name", "name_of_new_table", "plain"]
