@@ -99,15 +99,10 @@ def declared_parameters(
     schema = _schema(parameters)
     if schema is None:
         return dict(parameters)
-    before = json.dumps(schema)
-    for field in schema["fields"]:
-        name = field["name"].lower()
-        if comments.get(name):
-            field["metadata"] = {"comment": comments[name]}
-        field["type"] = _with_local_times(field["type"], types.get(name))
-    if json.dumps(schema) == before:
+    fields = [_declared(field, comments, types) for field in schema["fields"]]
+    if fields == schema["fields"]:
         return dict(parameters)
-    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(schema | {"fields": fields}, separators=(",", ":"), ensure_ascii=False)
     chunks = [text[start : start + _CHUNK_LENGTH] for start in range(0, len(text), _CHUNK_LENGTH)]
     made = {name: value for name, value in parameters.items() if not name.startswith(PART)}
     return made | {NUM_PARTS: str(len(chunks)), **{f"{PART}{index}": chunk for index, chunk in enumerate(chunks)}}
@@ -133,6 +128,13 @@ def _types_of(struct: dict[str, Any]) -> dict[str, Any]:
     fields = struct.get("fields")
     good = isinstance(fields, list) and all(isinstance(field, dict) and "name" in field for field in fields)
     return {str(field["name"]).lower(): field.get("type") for field in fields or ()} if good else {}
+
+
+def _declared(field: dict[str, Any], comments: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
+    """A field of Spark's schema with what was declared of it."""
+    name = field["name"].lower()
+    metadata = {"comment": comments[name]} if comments.get(name) else field["metadata"]
+    return field | {"type": _with_local_times(field["type"], types.get(name)), "metadata": metadata}
 
 
 def _with_local_times(kind: _SparkType, declared: object) -> _SparkType:
