@@ -78,14 +78,15 @@ class FileLabels:
         if not doubtful_fields or not slices.num_rows:
             return pa.array(np.zeros(slices.num_rows, np.bool_)), None
         instants = slices.column("base_instant").combine_chunks().dictionary_encode()
-        schemas = self._of(storage, slices)
+        schemas = self.of(storage, slices)
         reasons = [_wrong_column(schemas.get(text), doubtful_fields) for text in instants.dictionary.to_pylist()]
         differs = np.array([reason is not None for reason in reasons], np.bool_)
         has_file = slices.column("base_file").is_valid().to_numpy()
         mask = differs[instants.indices.to_numpy(zero_copy_only=False)] & has_file
         return pa.array(mask), next((reason for reason in reasons if reason is not None), None) if mask.any() else None
 
-    def _of(self, storage: Storage, slices: pa.Table) -> dict[str, pa.Schema]:
+    def of(self, storage: Storage, slices: pa.Table) -> dict[str, pa.Schema]:
+        """The schemas of base files of slices, by requested time of their commit; errors as of :meth:`wrong`."""
         files = slices.filter(pc.is_valid(slices.column("base_file"))).select(["base_instant", "path"])
         firsts = files.group_by("base_instant").aggregate([("path", "min")])
         with self._lock:
@@ -95,7 +96,8 @@ class FileLabels:
         schemas = {row["base_instant"]: schema for row, schema in zip(left, read, strict=True)}
         with self._lock:
             self._schemas |= schemas
-        return cached | schemas
+        instants = firsts.column("base_instant").to_pylist()
+        return {instant: schemas[instant] if instant in schemas else cached[instant] for instant in instants}
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:

@@ -113,7 +113,7 @@ class BaseFileIndex(HudiFileIndex):
         self._division = division
         self._firsts = {f"{snapshot.location}/{path}": place for path, place in firsts.items()}
         # Which files are listed depends on the columns where older ones have other names or types.
-        evolves = snapshot.evolves or snapshot.doubts_times or snapshot.has_skeletons
+        evolves = snapshot.evolves or snapshot.doubts_files or snapshot.has_skeletons
         self._token = f"{snapshot.token}|{division.read.simpleString()}" if evolves else snapshot.token
         self._token += f"|{hash(frozenset(firsts.items()))}" if firsts else ""
 

@@ -25,6 +25,7 @@ from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.skeletons import SkeletonSources
+from hudi_hive.spark.scan.widened import may_be_widened, narrower
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.keys import partition_value_columns
@@ -150,7 +151,7 @@ class TableSnapshot:
         """Whether Spark's own reader may not be able to read all slices of the query."""
         return self.may_have_logs or (
             self.query.query_type is not QueryType.CDC
-            and (self.evolves or self.doubts_times or self.lacks_reader or self.has_skeletons)
+            and (self.evolves or self.doubts_files or self.lacks_reader or self.has_skeletons)
         )
 
     @property
@@ -170,6 +171,19 @@ class TableSnapshot:
         return self._answers.get(
             ("doubts_times", time), lambda: has_doubtful_times(self.client.config, self.client.schema(time))
         )
+
+    @property
+    def doubts_widths(self) -> bool:
+        """Whether base files may have narrower columns than a table without a history of schemas."""
+        time = self.query.as_of
+        return not self.evolves and self._answers.get(
+            ("doubts_widths", time), lambda: may_be_widened(self.client, time)
+        )
+
+    @property
+    def doubts_files(self) -> bool:
+        """Whether base files may have other types than the table's, so that it depends on columns who reads them."""
+        return self.doubts_times or self.doubts_widths
 
     @property
     def schema_time(self) -> str | None:
@@ -210,6 +224,7 @@ class TableSnapshot:
         for (different, column), what in (
             (unlike(plan), "has another name or type in older files (schema evolution on read)"),
             (self._mislabelled(plan), "is a timestamp that older files label as something else"),
+            (self._narrower(plan), "has a narrower type in older files"),
         ):
             if column is not None:
                 instant = plan.slices.filter(different).column("base_instant")[0].as_py()
@@ -225,6 +240,16 @@ class TableSnapshot:
             return pa.array(np.zeros(plan.slices.num_rows, np.bool_)), None
         return self._answers.get("labels", FileLabels).wrong(self.client.storage, plan, columns)
 
+    def _narrower(self, plan: ScanPlan, columns: StructType | None = None) -> tuple[pa.Array, str | None]:
+        if not self.doubts_widths:
+            return pa.array(np.zeros(plan.slices.num_rows, np.bool_)), None
+        return narrower(self._answers.get("labels", FileLabels), self.client.storage, plan, columns)
+
+    def _unreadable(self, plan: ScanPlan, columns: StructType | None) -> pa.Array:
+        """Which of a plan's base files have another name or type for a column than Spark's own reader takes."""
+        renamed, mislabelled = unlike(plan, columns)[0], self._mislabelled(plan, columns)[0]
+        return pc.or_(pc.or_(renamed, mislabelled), self._narrower(plan, columns)[0])
+
     def for_arrow(
         self, plan: ScanPlan, columns: StructType | None = None, from_path: Collection[str] = ()
     ) -> pa.ChunkedArray:
@@ -237,7 +262,7 @@ class TableSnapshot:
         """
         if self.lacks_reader:
             return pa.chunked_array([pa.array(np.ones(plan.slices.num_rows, np.bool_))])
-        others = pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
+        others = pc.or_(with_logs(plan), self._unreadable(plan, columns))
         if not self.has_skeletons:
             return others
         sources = self._skeleton_sources.readable(self.client.storage, plan, columns, from_path)
@@ -249,8 +274,7 @@ class TableSnapshot:
 
     def with_effects(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
         """Which of a plan's slices have log files, and a base file that Spark's own reader can read or none."""
-        others = pc.or_(unlike(plan, columns)[0], self._mislabelled(plan, columns)[0])
-        return pc.and_(with_logs(plan), pc.invert(others))
+        return pc.and_(with_logs(plan), pc.invert(self._unreadable(plan, columns)))
 
     def partition_paths(self) -> list[str]:
         """Partitions of the table, or of an incremental query's range, sorted."""

@@ -46,6 +46,7 @@ class SparkFamily(ABC):
         has_scripts: whether its SQL has scripts, ``BEGIN … END``.
         has_procedures: whether its SQL has ``CALL``.
         fills_columns: whether inserts that leave columns out put their defaults into any table.
+        widens_integers: whether its Parquet reader reads whole numbers of 32 bits as ones of 64 bits and as doubles.
     """
 
     frame_class: type[DataFrame]
@@ -55,6 +56,7 @@ class SparkFamily(ABC):
     has_scripts: bool
     has_procedures: bool
     fills_columns: bool
+    widens_integers: bool
 
     @abstractmethod
     def java_text(self, source: str) -> str:

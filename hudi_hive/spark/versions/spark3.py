@@ -42,6 +42,7 @@ class Spark3(SparkFamily):
     has_scripts = False
     has_procedures = False
     fills_columns = False
+    widens_integers = False
 
     def __init__(self) -> None:
         self._elements: dict[str, list[str]] = {}

@@ -28,6 +28,7 @@ class Spark4(SparkFamily):
     java_support = None
     has_scripts = True
     has_procedures = True
+    widens_integers = True
 
     def __init__(self, minor: int) -> None:
         """The family of Spark 4.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import (
     assert_same_rows,
@@ -162,3 +164,87 @@ def test_a_stream_shows_the_columns_of_now(spark, tmp_path):
     query = stream.load(str(path)).writeStream.format("memory").queryName("evolved_stream")
     query.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination(600)
     same(spark.table("evolved_stream").toArrow(), HudiTable.open(path).scan(begin="000").to_arrow())
+
+
+NARROW = pa.schema(
+    [
+        ("id", pa.string()),
+        ("p", pa.string()),
+        ("long", pa.int32()),
+        ("double", pa.float32()),
+        ("ratio", pa.int64()),
+        ("s", pa.struct([("n", pa.int32()), ("f", pa.float32())])),
+        ("a", pa.list_(pa.float32())),
+        ("same", pa.int32()),
+    ]
+)
+WIDE = pa.schema(
+    [
+        ("id", pa.string()),
+        ("p", pa.string()),
+        ("long", pa.int64()),
+        ("double", pa.float64()),
+        ("ratio", pa.float64()),
+        ("s", pa.struct([("n", pa.int64()), ("f", pa.float64())])),
+        ("a", pa.list_(pa.float64())),
+        ("same", pa.int32()),
+    ]
+)
+
+
+@pytest.fixture(scope="module", params=["COPY_ON_WRITE", "MERGE_ON_READ"])
+def widened(request, tmp_path_factory):
+    """A table without a history of schemas: narrow files, one of them with a wide log or rewritten."""
+    kinds = [("x", 1, 0.1), ("y", -2, 2.5)]
+    old = [
+        {"id": p, "p": p, "long": n, "double": f, "ratio": n, "s": {"n": n, "f": f}, "a": [f], "same": n}
+        for p, n, f in kinds
+    ]
+    new = {
+        "id": "y",
+        "p": "y",
+        "long": 1 << 40,
+        "double": 0.3,
+        "ratio": 0.5,
+        "s": {"n": 1 << 40, "f": 0.3},
+        "a": [0.7],
+        "same": 5,
+    }
+    path = tmp_path_factory.mktemp("widened") / "t"
+    fields = {"name": "w", "record_keys": ["id"], "partition_fields": ["p"]}
+    table = HudiTable.create(path, table_type=request.param, **fields)
+    table.insert(pa.Table.from_pylist([*old, {**old[1], "id": "z"}], NARROW))
+    table.upsert(pa.Table.from_pylist([new], WIDE))
+    return table
+
+
+NATIVE_LONG = (1, 1) if not SPARK.widens_integers else (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "counted"),
+    [
+        ("*", (1, 1)),
+        ("long", NATIVE_LONG),
+        ("s.n", (1, 1)),
+        ("a", (1, 1)),
+        ("id, same, p", (2, 0)),
+        ("count(*)", (2, 0)),
+    ],
+)
+def test_narrower_files_are_converted_where_spark_does_not_as_hudi_does(spark, widened, columns, counted):
+    frame = hudi_spark.load(spark, widened.path).selectExpr(*columns.split(", "))
+    assert len(frame.collect()) > 0
+    native, converted, _ = scans(frame)
+    if widened.client.config.is_merge_on_read:
+        assert converted == counted[1]
+    else:
+        assert (native, converted) == counted
+    if "(" not in columns and "." not in columns:
+        same(frame.toArrow(), widened.scan().to_arrow().select(frame.columns))
+
+
+def test_narrower_files_pass_filters_of_wide_values(spark, widened):
+    frame = hudi_spark.load(spark, widened.path)
+    for condition, ids in (("double = 0.1", ["x"]), ("long < 0 AND s.f > 2", ["z"]), ("ratio = 0.5", ["y"])):
+        assert [row.id for row in frame.filter(condition).select("id").orderBy("id").collect()] == ids, condition
