@@ -57,7 +57,10 @@ public class CommandRule extends Rule {
         if (kind.equals("PlanWithUnresolvedIdentifier") || always.contains(kind)) {
             return true;
         }
-        if (kind.equals("WithCTE") || kind.equals("Union")) {
+        if (kind.equals("WithCTE")) {
+            return isOpen((LogicalPlan) plan.productElement(0));
+        }
+        if (kind.equals("Union")) {
             return isOpen((LogicalPlan) plan.children().head());
         }
         if (!commands.contains(kind)) {

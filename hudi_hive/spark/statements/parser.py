@@ -15,7 +15,7 @@ from hudi_hive.spark.catalog import SessionHook, explain_missing_tables
 from hudi_hive.spark.statements.frame_commands import install_command_rule
 from hudi_hive.spark.statements.procedures import parsable_call, parsed_call
 from hudi_hive.spark.statements.rewrite import index_plan, rewrite_statements
-from hudi_hive.spark.statements.scripts import is_script
+from hudi_hive.spark.statements.scripts import is_script, refuse_script
 from hudi_hive.spark.statements.statements import check_statement, check_syntax
 from hudi_hive.spark.statements.writes import with_arguments
 from hudi_hive.spark.versions import SPARK
@@ -100,7 +100,9 @@ class HudiParser(JavaProxy):
         self._begin()
         try:
             plan = parse(text)
-        except (PySparkException, Py4JJavaError):
+        except (PySparkException, Py4JJavaError) as error:
+            if isinstance(error, Py4JJavaError):
+                refuse_script(error)
             plan = index_plan(self._hook, text)
             if plan is not None:
                 return plan

@@ -13,6 +13,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, quoted, scala_items
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.writes import Nodes, with_arguments
@@ -22,6 +23,8 @@ STATEMENT: Final = "hudi_hive_statement"
 """Name of the hint around a statement of a script."""
 
 _PLANS: Final = "org.apache.spark.sql.catalyst.plans.logical"
+_ENABLED: Final = "spark.sql.scripting.enabled"
+"""Spark's own setting, which is off where a release has scripts for the first time."""
 _IDENTIFIER: Final = "PlanWithUnresolvedIdentifier"
 _OWN_WAY: Final = ("Cursor", "ExecuteImmediate", "Variable")
 """Parts of the names of nodes that scripts know by their class; none is about a table."""
@@ -30,6 +33,22 @@ _OWN_WAY: Final = ("Cursor", "ExecuteImmediate", "Variable")
 def is_script(jvm: Jvm, plan: JavaValue) -> bool:
     """Whether a parsed plan is a script, or a part of one."""
     return SPARK.has_scripts and bool(jvm.class_(f"{_PLANS}.CompoundPlanStatement").isInstance(plan))
+
+
+def refuse_script(error: Py4JJavaError) -> None:
+    """Say what Spark's parser has against a script: its exception is of a class that neither PySpark nor proxies know.
+
+    Args:
+        error: of the parser.
+
+    Raises:
+        SparkError: it is about a script.
+    """
+    if class_name(error.java_exception) != "SqlScriptingException":
+        return
+    text = str(error.java_exception.getMessage())
+    remedy = f"set {_ENABLED} to true" if _ENABLED in text else "correct the script"
+    raise SparkError(f"Spark does not take the script: {text}", remedy=remedy) from None
 
 
 def deferred_statements(jvm: Jvm, part: JavaValue) -> JavaValue:
@@ -80,6 +99,8 @@ def with_name(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValu
     if class_name(plan) == _IDENTIFIER:
         parts = _name(hook, plan.productElement(0), computes=computes)
         return plan if parts is None else plan.planBuilder().apply(jvm.seq(parts), plan.children())
+    if class_name(plan) == "WithCTE":
+        return _with_clauses(hook, plan, computes=computes)
     if class_name(plan) == "UnresolvedInsert":
         return _insert(hook, plan, computes=computes)
     if plan.productArity() == 0:
@@ -89,6 +110,22 @@ def with_name(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValu
         return plan
     named = _named_table(hook, table, computes=computes)
     return plan if named is table else with_arguments(jvm, plan, {SPARK.element_name(plan, 0): named})
+
+
+def _with_clauses(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValue:
+    """A statement below a WITH clause, which goes to the query of an insert, as where the name is written out.
+
+    The optimisers of Spark 4.0 and 4.1 find it nowhere else.
+    """
+    jvm = hook.environment.jvm
+    statement = plan.productElement(0)
+    named = with_name(hook, statement, computes=computes)
+    if named is statement:
+        return plan
+    if class_name(named) == "InsertIntoStatement":
+        query = with_arguments(jvm, plan, {SPARK.element_name(plan, 0): named.query()})
+        return with_arguments(jvm, named, {"query": query})
+    return with_arguments(jvm, plan, {SPARK.element_name(plan, 0): named})
 
 
 def _insert(hook: SessionHook, plan: JavaValue, *, computes: bool) -> JavaValue:
@@ -131,4 +168,4 @@ def _name(hook: SessionHook, expression: JavaValue, *, computes: bool) -> list[s
         return None
 
 
-__all__ = ["STATEMENT", "deferred_statements", "is_script", "with_name"]
+__all__ = ["STATEMENT", "deferred_statements", "is_script", "refuse_script", "with_name"]

@@ -41,6 +41,12 @@ def test_statements_that_write_in_scripts(session):
     assert rows(made) == [(0, 20), (5, 20)]
 
 
+def test_scripts_that_are_switched_off_name_the_setting(session):
+    session.conf.set("spark.sql.scripting.enabled", "false")
+    with pytest.raises(SparkError, match=r"set spark\.sql\.scripting\.enabled to true"):
+        session.sql("BEGIN SELECT 1; END")
+
+
 @pytest.mark.long
 def test_statements_of_scripts_and_of_computed_names(session):
     session.sql("CREATE TABLE jobs (id INT, v INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
