@@ -17,6 +17,7 @@ from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog import FORMATS, PROVIDER, HudiTableEntry, SessionHook, managed_tables, path_of_view
 from hudi_hive.spark.scan import location_of
+from hudi_hive.spark.versions import SPARK
 from hudi_hive.table import is_hudi_table
 
 WRITE_REMEDY = "use INSERT INTO a Hudi table, or hudi_hive.spark.write(df, path, options)"
@@ -186,6 +187,12 @@ def _is_hudi(node: JavaValue) -> bool:
     return str(option(node.tableSpec().provider()) or "").lower() in FORMATS
 
 
+def _check_described(hook: SessionHook, node: JavaValue) -> None:
+    """Before Spark 4.2 the description of a partition is that of its table with more arguments."""
+    if SPARK.element_name(node, 1) == "partitionSpec" and not node.productElement(1).isEmpty():
+        _check_target(hook, node, *_REFUSED["DescribeTablePartition"])
+
+
 def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
     """Without a format, the new table has that of the old one."""
     source = node.productElement(1)
@@ -237,6 +244,8 @@ def _refuse_managed(what: str, tables: list[tuple[str, str]]) -> None:
 _CHECKS: dict[str, Callable[[SessionHook, JavaValue], None]] = {
     "CreateTableLike": _check_create_like,
     "CreateTableLikeCommand": _check_create_like,
+    "DescribeRelation": _check_described,
+    "DescribeRelationJsonCommand": _check_described,
     "DropNamespace": _check_drop_database,
     "InsertIntoDir": _check_directory,
 }
