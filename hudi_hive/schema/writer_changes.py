@@ -19,7 +19,9 @@ from hudi_hive.schema.internal_avro import from_avro, with_new_ids
 from hudi_hive.schema.promotions import refuse_unreadable, type_name, wider
 
 
-def merge_writer(schema: InternalSchema, writer: Mapping[str, Any] | pa.Schema) -> InternalSchema:
+def merge_writer(
+    schema: InternalSchema, writer: Mapping[str, Any] | pa.Schema, *, by_ids: bool = True
+) -> InternalSchema:
     """Merge the columns of rows into a table's schema.
 
     Columns are matched by name, or by the only name that differs in case alone. New ones take null, get new ids and
@@ -28,12 +30,14 @@ def merge_writer(schema: InternalSchema, writer: Mapping[str, Any] | pa.Schema) 
     Args:
         schema: the table's version.
         writer: the rows' Avro or Arrow schema; meta columns in it do not count.
+        by_ids: the table's schema goes by ids, in which some types cannot be read; else it goes by names and may have
+            all types.
 
     Returns:
         The version itself if nothing changes, else one with the same ``version_id``: give it that of the write.
 
     Raises:
-        SchemaError: a column whose type does not fit.
+        SchemaError: a column whose type does not fit, or that Hudi could not read by ids.
     """
     avro = arrow_to_avro(writer, "record") if isinstance(writer, pa.Schema) else writer
     rows = from_avro(avro, meta_columns=False, table_version=_table_version(schema))
@@ -42,7 +46,8 @@ def merge_writer(schema: InternalSchema, writer: Mapping[str, Any] | pa.Schema) 
     if fields == schema.fields:
         return schema
     merged = InternalSchema(schema.version_id, merger.last_id, fields)
-    refuse_unreadable(merged)
+    if by_ids:
+        refuse_unreadable(merged)
     return merged
 
 

@@ -18,6 +18,7 @@ from hudi_hive.spark.scan.relation import (
     scanned,
     table_snapshot,
 )
+from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of, refuse_globs
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "refuse_globs",
     "relation_plan",
     "scanned",
+    "spark_schema",
     "spread_listing",
     "table_snapshot",
 ]

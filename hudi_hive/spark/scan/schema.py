@@ -32,12 +32,13 @@ _ARROW = {
 """Spark's names of its types, in all versions."""
 
 
-def spark_schema(client: MetaClient, as_of: str | None = None) -> StructType:
+def spark_schema(client: MetaClient, as_of: str | None = None, *, local_times: bool = False) -> StructType:
     """The columns of a table, meta columns first, with the types that hive-sync would declare to Spark.
 
     Args:
         client: the table.
         as_of: requested time: the schema that the table had then.
+        local_times: have times without a zone as such, as a catalog has them, not as numbers.
 
     Raises:
         SchemaError: the schema is not known, or Spark cannot hold it.
@@ -49,7 +50,7 @@ def spark_schema(client: MetaClient, as_of: str | None = None) -> StructType:
             path=client.base_path,
             remedy="write a commit, or set hoodie.table.create.schema",
         )
-    data = StructType.fromJson(json.loads(spark_schema_json(storage_fields(avro))))
+    data = StructType.fromJson(json.loads(spark_schema_json(storage_fields(avro, local_times=local_times))))
     meta = [StructField(name, StringType()) for name in META_FIELDS] if client.config.populate_meta_fields else []
     known = {field.name for field in data.fields}
     dropped = [name for name in client.config.partition_fields if name not in known]

@@ -219,10 +219,11 @@ def existing_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, 
 
 
 def with_declared_columns(existing: Table, spec: TableSpec, renames: Mapping[str, str]) -> TableSpec:
-    """The spec with Spark's schema as statements declared it, where ``CREATE TABLE`` made the table.
+    """The spec with Spark's schema as the table's entry declared it.
 
-    Spark shows columns from there. The catalog alone has comments of ``CREATE TABLE``: a column without one in the
-    table's schema keeps its own; and times without a zone, which a sync registers as numbers, stay what they are.
+    Spark shows columns from there. Where ``CREATE TABLE`` made the entry, the catalog alone has comments: a column
+    without one in the table's schema keeps its own. Where a sync made it, times without a zone that it registered as
+    numbers, as hive-sync does, stay numbers: no sync changes the type of a column.
 
     Args:
         existing: the table as the metastore has it.
@@ -230,14 +231,13 @@ def with_declared_columns(existing: Table, spec: TableSpec, renames: Mapping[str
         renames: as of :func:`changed_table`.
     """
     if MADE_BY_SQL not in (existing.parameters or {}):
-        return spec
+        types = declared_types(existing.parameters or {})
+        types |= {new: types[old] for new, old in renames.items() if old in types}
+        return replace(spec, table_parameters=declared_parameters(spec.table_parameters, {}, types))
     keys = {column.name: column.comment for column in existing_columns(existing.partitionKeys)}
     commented = {name: text for name, text in spec.commented.items() if text}
     comments = {**existing_comments(existing, renames), **keys, **commented}
-    types = declared_types(existing.parameters or {})
-    types |= {new: types[old] for new, old in renames.items() if old in types}
-    parameters = declared_parameters(spec.table_parameters, comments, types)
-    return replace(spec, table_parameters=parameters, commented=commented)
+    return replace(spec, table_parameters=declared_parameters(spec.table_parameters, comments, {}), commented=commented)
 
 
 def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:

@@ -17,6 +17,8 @@ from hudi_hive.errors import SchemaSyncError
 REQUIRED = "required"
 OPTIONAL = "optional"
 REPEATED = "repeated"
+LOCAL_TIME = "LOCAL_TIMESTAMP"
+"""Annotation of times without a zone in microseconds, as Spark has them; hive-sync takes them for plain numbers."""
 
 _PRIMITIVES = {
     "boolean": ("boolean", None),
@@ -36,6 +38,8 @@ _LOGICAL = {
     ("long", "timestamp-millis"): "TIMESTAMP_MILLIS",
     ("long", "timestamp-micros"): "TIMESTAMP_MICROS",
 }
+
+_LOCAL = {("long", "local-timestamp-micros"): LOCAL_TIME}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +67,26 @@ class StorageField:
             yield from child.walk(here)
 
 
-def storage_fields(schema: Mapping[str, Any]) -> tuple[StorageField, ...]:
+def storage_fields(schema: Mapping[str, Any], *, local_times: bool = False) -> tuple[StorageField, ...]:
     """Parquet fields of an Avro record schema, in its order; fields of type ``null`` vanish.
+
+    Args:
+        schema: the record.
+        local_times: annotate times without a zone, by :data:`LOCAL_TIME`; in hive-sync they are plain numbers.
 
     Raises:
         SchemaSyncError: not a record, a recursive type, or a type that Parquet cannot hold; names the column.
     """
     if schema.get("type") != "record":
         raise SchemaSyncError(f"the table schema is not an Avro record but {schema.get('type')!r}")
-    return _Converter().record_fields(schema, ())
+    return _Converter(_LOGICAL | _LOCAL if local_times else _LOGICAL).record_fields(schema, ())
 
 
 class _Converter:
     """Holds the named types seen so far: Avro names a record, enum or fixed once and refers to it afterwards."""
 
-    def __init__(self) -> None:
+    def __init__(self, logical: Mapping[tuple[str, str], str]) -> None:
+        self._logical = logical
         self._named: dict[str, Mapping[str, Any]] = {}
         self._open: list[str] = []
 
@@ -166,7 +175,7 @@ class _Converter:
             except (KeyError, ValueError, TypeError) as error:
                 raise SchemaSyncError(f"column {'.'.join(path)} is a decimal without a usable precision") from error
             return StorageField(name, repetition, physical, "DECIMAL", precision, scale, doc=doc)
-        annotation = _LOGICAL.get((kind, logical or ""), annotation)
+        annotation = self._logical.get((kind, logical or ""), annotation)
         return StorageField(name, repetition, physical, annotation, doc=doc)
 
     def _remember(self, schema: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError, SchemaSyncError
-from hudi_hive.sync.table.parquet_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
+from hudi_hive.sync.table.parquet_schema import LOCAL_TIME, OPTIONAL, REPEATED, StorageField, list_element, map_entry
 
 PROVIDER = "spark.sql.sources.provider"
 NUM_PARTS = "spark.sql.sources.schema.numParts"
@@ -26,6 +26,7 @@ _CHUNK_LENGTH = 4000
 _SparkType = str | dict[str, Any]
 """A type in Spark's JSON: the name of a plain one, or an object."""
 
+_NTZ = "timestamp_ntz"
 _INTEGERS = {"INT_8": "byte", "INT_16": "short"}
 _PLAIN = {
     "boolean": "boolean",
@@ -44,7 +45,7 @@ def spark_schema_json(fields: Sequence[StorageField], partition_fields: Sequence
 
     The text is the one hive-sync makes, byte for byte: no blanks but for one behind the first comma of arrays and
     maps, nothing escaped, names in their own case. A partition field that the schema lacks (compared with case) is a
-    string that is never null.
+    string that is never null. Fields annotated as times without a zone, which hive-sync does not know, are such.
     """
     by_name = {field.name: field for field in fields}
     partition = set(partition_fields)
@@ -88,13 +89,13 @@ def spark_table_parameters(
 def declared_parameters(
     parameters: Mapping[str, str], comments: Mapping[str, str], types: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Parameters of :func:`spark_table_parameters` whose schema text has what the statements of a table declared.
+    """Parameters of :func:`spark_table_parameters` whose schema text has what the entry of a table declared before.
 
     Args:
         parameters: of a table.
         comments: column name in lower case -> comment.
-        types: column name in lower case -> type in Spark's JSON, of which times without a zone are kept: a sync takes
-            them for numbers, as Hive does.
+        types: column name in lower case -> type in Spark's JSON, of which numbers stay where the table has times
+            without a zone: other syncs register these so.
     """
     schema = _schema(parameters)
     if schema is None:
@@ -134,24 +135,24 @@ def _declared(field: dict[str, Any], comments: Mapping[str, str], types: Mapping
     """A field of Spark's schema with what was declared of it."""
     name = field["name"].lower()
     metadata = {"comment": comments[name]} if comments.get(name) else field["metadata"]
-    return field | {"type": _with_local_times(field["type"], types.get(name)), "metadata": metadata}
+    return field | {"type": _with_numbers(field["type"], types.get(name)), "metadata": metadata}
 
 
-def _with_local_times(kind: _SparkType, declared: object) -> _SparkType:
-    """A type of Spark's JSON, with times without a zone where the declared type has them and this one has numbers."""
-    if kind == "long" and declared == "timestamp_ntz":
-        return "timestamp_ntz"
+def _with_numbers(kind: _SparkType, declared: object) -> _SparkType:
+    """A type of Spark's JSON, with numbers where the declared type has them and this one has times without a zone."""
+    if kind == _NTZ and declared == "long":
+        return "long"
     if not (isinstance(kind, dict) and isinstance(declared, dict) and kind.get("type") == declared.get("type")):
         return kind
     if kind["type"] == "struct":
         fields = _types_of(declared)
         kept = [
-            field | {"type": _with_local_times(field["type"], fields.get(field["name"].lower()))}
+            field | {"type": _with_numbers(field["type"], fields.get(field["name"].lower()))}
             for field in kind["fields"]
         ]
         return kind | {"fields": kept}
     inner = ("elementType", "keyType", "valueType")
-    return kind | {name: _with_local_times(kind[name], declared.get(name)) for name in inner if name in kind}
+    return kind | {name: _with_numbers(kind[name], declared.get(name)) for name in inner if name in kind}
 
 
 def _field(field: StorageField) -> str:
@@ -185,6 +186,8 @@ def _primitive(field: StorageField) -> str:
         return "date"
     if annotation in ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS"):
         return "timestamp"
+    if annotation == LOCAL_TIME:
+        return _NTZ
     if field.physical == "binary" and annotation in ("STRING", "ENUM", "JSON"):
         return "string"
     if field.physical == "int32" and annotation in _INTEGERS:

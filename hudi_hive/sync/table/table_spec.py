@@ -133,6 +133,9 @@ def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[t
 def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageField, ...]:
     """The Parquet fields of a table: meta columns unless left out, data columns, dropped partition columns.
 
+    Times without a zone are annotated, for Spark's schema: behind a sync a column has the type that a statement or a
+    DataFrame declared.
+
     Raises:
         SchemaSyncError: the schema is not known, or a column cannot be converted.
     """
@@ -143,7 +146,7 @@ def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageF
             path=client.base_path,
             remedy="write a commit, or set hoodie.table.create.schema",
         )
-    fields = list(storage_fields(schema))
+    fields = list(storage_fields(schema, local_times=True))
     names = {field.name for field in fields}
     if not config.omit_metadata_fields:
         fields = [_text_field(name) for name in META_FIELDS if name not in names] + fields

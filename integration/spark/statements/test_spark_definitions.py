@@ -218,7 +218,42 @@ def test_times_without_a_zone_stay_what_was_declared(session, kind):
     assert [described(session, "stays")[name] for name in ("at", "s", "a")] == declared
     session.sql(f"INSERT INTO stays SELECT 2, at, s, a FROM stays WHERE at = {first} AND s.t < {second}")
     session.sql(f"UPDATE stays SET at = {second} WHERE id = 2 AND at < {second}")
-    session.sql("ALTER TABLE stays ADD COLUMNS (n STRING)")
-    there = session.sql("SELECT at, s.t, s.n, a[0] FROM stays ORDER BY id").collect()
+    session.sql(
+        "ALTER TABLE stays ADD COLUMNS (n STRING, l TIMESTAMP_NTZ COMMENT 'added', m MAP<STRING, TIMESTAMP_NTZ>)"
+    )
+    session.sql(f"UPDATE stays SET l = {second}, m = map('k', {first}) WHERE id = 2 AND l IS NULL")
+    source = f"(SELECT 3 AS id, {first} AS at, named_struct('t', {first}, 'u', {second}) AS s, {second} AS w)"
+    merge = f"MERGE WITH SCHEMA EVOLUTION INTO stays t USING {source} s ON t.id = s.id"
+    session.sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")
+    condition = f"id < 2 OR l = {second} OR w = {second}"
+    there = session.sql(
+        f"SELECT at, s.t, s.n, a[0], l, m['k'], s.u, w FROM stays WHERE {condition} ORDER BY id"
+    ).collect()
     old, new = datetime(2024, 1, 1, 10), datetime(2024, 1, 2, 10)
-    assert [tuple(row) for row in there] == [(old, old, 7, old), (new, old, 7, old)]
+    assert [tuple(row) for row in there] == [
+        (old, old, 7, old, None, None, None, None),
+        (new, old, 7, old, new, old, None, None),
+        (old, old, None, None, None, None, new, new),
+    ]
+    for name in ("stays", *(["stays_rt"] if kind == "mor" else [])):
+        types = dict(session.sql(f"SELECT * FROM {name}").dtypes)
+        assert [types[one] for one in ("at", "l", "w", "a", "m", "s")] == [
+            *["timestamp_ntz"] * 3,
+            "array<timestamp_ntz>",
+            "map<string,timestamp_ntz>",
+            "struct<t:timestamp_ntz,n:bigint,u:timestamp_ntz>",
+        ]
+
+
+def test_types_that_hudi_does_not_have_are_refused(session):
+    for kind in ("VARIANT", "INTERVAL DAY TO SECOND", "STRUCT<n: ARRAY<STRING COLLATE UTF8_LCASE>>"):
+        with pytest.raises(SchemaError, match=r"'x' is of type .+ Hudi tables do not hold"):
+            session.sql(f"CREATE TABLE refused (id INT, x {kind}) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    with pytest.raises(SchemaError, match="'x' is of type variant"):
+        session.sql("CREATE TABLE refused USING hudi AS SELECT 1 AS id, parse_json('1') AS x")
+    session.sql("CREATE TABLE taken (id INT, x STRING) USING hudi TBLPROPERTIES (primaryKey = 'id')")
+    with pytest.raises(SchemaError, match="'y' is of type variant"):
+        source = "(SELECT 1 AS id, 'a' AS x, parse_json('1') AS y)"
+        merge = f"MERGE WITH SCHEMA EVOLUTION INTO taken t USING {source} s ON t.id = s.id"
+        session.sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")
+    assert [row.tableName for row in session.sql("SHOW TABLES").collect()] == ["taken"]

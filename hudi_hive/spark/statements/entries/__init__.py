@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.statements.entries.entry import CatalogEntry, hudi_columns
+from hudi_hive.spark.statements.entries.entry import CatalogEntry, converted_columns, hudi_columns
 from hudi_hive.spark.statements.entries.server_entry import server_table
 from hudi_hive.spark.statements.entries.session_entry import SessionEntry
 from hudi_hive.spark.statements.entries.statistics import (
@@ -22,6 +22,7 @@ __all__ = [
     "TOTAL_SIZE",
     "CatalogEntry",
     "SessionEntry",
+    "converted_columns",
     "follow_write",
     "hudi_columns",
     "server_table",

@@ -8,18 +8,29 @@ from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     ByteType,
     CharType,
     DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
+    LongType,
     MapType,
     ShortType,
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
+    UserDefinedType,
     VarcharType,
 )
 
+from hudi_hive.errors import SchemaError
 from hudi_hive.names import HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, java_schema, quoted
@@ -42,6 +53,12 @@ _FORMATS: Final = {
     ),
 }
 """Base file format -> input format of tables without log files and with them, output format, serde."""
+
+_NUMBERS: Final = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
+_TIMES: Final = (DateType, TimestampType, TimestampNTZType)
+_TYPES: Final = (*_NUMBERS, *_TIMES, BooleanType, BinaryType, StringType, CharType, VarcharType)
+_PLAIN: Final = "UTF8_BINARY"
+"""The collation of texts that are compared as they are."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +147,42 @@ def _copied(hook: SessionHook, value: JavaValue, changes: Mapping[str, JavaValue
 def hudi_columns(columns: StructType) -> StructType:
     """Columns with the types that Hudi keeps: whole numbers of 8 and 16 bits are ``INT``, texts have no length.
 
+    Raises:
+        SchemaError: a column of a type that Hudi does not have: behind the first write it would be another one.
+
     Source: Avro, in which Hudi keeps schemas, has no other types for them.
     """
+    for column in columns:
+        other = _other_type(column.dataType)
+        if other is not None:
+            raise SchemaError(
+                f"column {column.name!r} is of type {other.simpleString()}, which Hudi tables do not hold",
+                remedy="use another type, and cast values to it",
+            )
+    return converted_columns(columns)
+
+
+def converted_columns(columns: StructType) -> StructType:
+    """As :func:`hudi_columns`, with types that Hudi does not have as they are: of rows that may be cast yet."""
     made = _hudi_type(columns)
     assert isinstance(made, StructType)
     return made
+
+
+def _other_type(one: DataType) -> DataType | None:
+    """The type itself, or the first in it, that Hudi does not have; None where there is none."""
+    inner: list[DataType] = []
+    if isinstance(one, StructType):
+        inner = [field.dataType for field in one]
+    elif isinstance(one, ArrayType):
+        inner = [one.elementType]
+    elif isinstance(one, MapType):
+        inner = [one.keyType, one.valueType]
+    elif isinstance(one, UserDefinedType):
+        inner = [one.sqlType()]
+    elif not isinstance(one, _TYPES) or getattr(one, "collation", _PLAIN) != _PLAIN:
+        return one
+    return next((other for other in map(_other_type, inner) if other is not None), None)
 
 
 def _hudi_type(one: DataType) -> DataType:
@@ -145,9 +193,11 @@ def _hudi_type(one: DataType) -> DataType:
         return ArrayType(_hudi_type(one.elementType), one.containsNull)
     if isinstance(one, MapType):
         return MapType(_hudi_type(one.keyType), _hudi_type(one.valueType), one.valueContainsNull)
+    if isinstance(one, UserDefinedType):
+        return _hudi_type(one.sqlType())
     if isinstance(one, (ByteType, ShortType)):
         return IntegerType()
     return StringType() if isinstance(one, (CharType, VarcharType)) else one
 
 
-__all__ = ["CatalogEntry", "hudi_columns"]
+__all__ = ["CatalogEntry", "converted_columns", "hudi_columns"]

@@ -13,7 +13,7 @@ from hudi_hive.metastore import HiveMetastore, Partition
 from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, metastore_settings, python_session, quoted, scala_items
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, made_by_statement
-from hudi_hive.spark.scan import table_snapshot
+from hudi_hive.spark.scan import spark_schema, table_snapshot
 from hudi_hive.sync.config import read_options
 from hudi_hive.table.keys import escape_value
 
@@ -76,7 +76,7 @@ class SessionEntry:
         before = {one.name.lower(): one.metadata.get(_COMMENT) for one in self.entry.declared.columns}
         partition_columns = {name.lower() for name in self.entry.declared.partition_columns}
         columns = []
-        for one in snapshot.columns:
+        for one in spark_schema(snapshot.client, local_times=True):
             name = one.name.lower()
             if name in partition_columns:
                 continue

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from hudi_hive.errors import SchemaError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, class_name, quoted, scala_items
-from hudi_hive.spark.statements.entries import hudi_columns
+from hudi_hive.spark.statements.entries import converted_columns, hudi_columns
 
 Path = tuple[str, ...]
 """Name of a column, then names of fields in it."""
@@ -92,7 +92,7 @@ class Evolution:
 
 def source_columns(columns: StructType) -> StructType:
     """Columns of a source without meta columns, with the types that Hudi keeps."""
-    return hudi_columns(StructType([one for one in columns if one.name not in META_FIELDS]))
+    return converted_columns(StructType([one for one in columns if one.name not in META_FIELDS]))
 
 
 def named_in_actions(actions: Sequence[JavaValue], source: StructType, alias: str) -> StructType:
@@ -140,7 +140,7 @@ def evolved_columns(table: StructType, source: StructType, keeps: Callable[[Path
         keeps: whether a column or field keeps its type.
 
     Raises:
-        SchemaError: a new column whose type nothing tells.
+        SchemaError: a new column whose type nothing tells, or that Hudi does not have.
     """
     merged = _merged(table, source, (), keeps)
     assert isinstance(merged, StructType)
@@ -156,7 +156,8 @@ def _merged(table: DataType, source: DataType, path: Path, keeps: Callable[[Path
             kind = field.dataType if other is None else _merged(field.dataType, other.dataType, at, keeps)
             fields.append(StructField(field.name, kind))
         added = [field for field in source if field_of(table, field.name) is None]
-        return StructType([*fields, *(StructField(one.name, _new(one.dataType, (*path, one.name))) for one in added)])
+        new = [StructField(one.name, _new(one.dataType, (*path, one.name))) for one in added]
+        return StructType([*fields, *hudi_columns(StructType(new))])
     if isinstance(table, ArrayType) and isinstance(source, ArrayType):
         return ArrayType(_merged(table.elementType, source.elementType, (*path, "element"), keeps))
     if isinstance(table, MapType) and isinstance(source, MapType):

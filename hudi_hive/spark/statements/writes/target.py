@@ -368,13 +368,13 @@ class WriteTarget:
         avro = self.client.avro_schema()
         if self.entry is None or not uris or avro is None:
             return
-        config, known = self.client.config, self.client.evolved_schema()
+        config, evolved = self.client.config, self.client.evolved_schema()
         before = (
             from_avro(avro, meta_columns=config.populate_meta_fields, table_version=config.version)
-            if known is None
-            else known.query
+            if evolved is None
+            else evolved.query
         )
-        after = merge_writer(before, to_arrow_schema(columns))
+        after = merge_writer(before, to_arrow_schema(columns), by_ids=evolved is not None)
         with HiveMetastore(uris) as metastore:
             stored = store_options(self.hook.session, self.location)
             sync = sync_config(metastore, self.entry, self.client, options, stored)
