@@ -11,15 +11,12 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
-import pyarrow as pa
-
-from hudi_hive.errors import StorageError
-from hudi_hive.storage.stores import LISTING_SCHEMA, MISSING, PathKind, PathStatus
+from hudi_hive.storage.stores import MISSING, PathKind, PathStatus
 
 _THREADS: Final = 8
 _AT_FDCWD: Final = -100
@@ -35,83 +32,6 @@ def status(full: str) -> PathStatus:
         return MISSING
     kind = PathKind.FOLDER if stat.S_ISDIR(entry.st_mode) else PathKind.FILE
     return PathStatus(kind, entry.st_size if kind is PathKind.FILE else 0, entry.st_mtime_ns // 1_000_000)
-
-
-def walk(
-    full: str,
-    path: str,
-    scan: Callable[[str, str], list[os.DirEntry[str]]],
-    passes_over: Callable[[os.DirEntry[str], str], bool] | None,
-    *,
-    recursive: bool,
-) -> pa.Table:
-    """List a folder, or all below it, as :func:`listing`.
-
-    Args:
-        full: the folder's full path.
-        path: its path in the listing.
-        scan: the entries of a folder, by its full path and its path in the listing.
-        passes_over: whether a symbolic link is left out, by its path in the listing.
-        recursive: what is in folders below it, too.
-    """
-    # os.scandir gives name, kind and size in one go: several times faster than FileSelector's object per file.
-    paths: list[str] = []
-    sizes: list[int] = []
-    mtimes: list[int] = []
-    dirs: list[bool] = []
-    todo = [(full, path)]
-    while todo:
-        folder, relative = todo.pop()
-        for entry in scan(folder, relative):
-            name = f"{relative}/{entry.name}" if relative else entry.name
-            is_link = entry.is_symlink()
-            if is_link and passes_over is not None and passes_over(entry, name):
-                continue
-            try:
-                is_dir = entry.is_dir()
-                details = entry.stat()
-            except OSError:
-                if not is_link:
-                    continue  # removed between readdir and stat
-                # Reading it fails by name, where a name left out would be rows that are missed.
-                is_dir, details = False, entry.stat(follow_symlinks=False)
-            paths.append(name)
-            sizes.append(0 if is_dir else details.st_size)
-            mtimes.append(details.st_mtime_ns // 1_000_000)
-            dirs.append(is_dir)
-            if recursive and is_dir and not is_link:
-                todo.append((entry.path, name))
-    return listing(paths, sizes, mtimes, dirs)
-
-
-def listing(paths: list[str], sizes: list[int], mtimes: list[int], dirs: list[bool]) -> pa.Table:
-    """A listing of local files, without those whose names are not UTF-8.
-
-    Raises:
-        StorageError: a folder has such a name.
-    """
-    try:
-        names = pa.array(paths, pa.string())
-    except UnicodeEncodeError:
-        odd = [number for number, path in enumerate(paths) if not _is_utf8(path)]
-        for number in odd:
-            if dirs[number]:
-                raise StorageError("a folder's name is not UTF-8", path=ascii(paths[number])) from None
-        # No file of a table has such a name: it is none that anybody asks for.
-        keep = sorted(set(range(len(paths))) - set(odd))
-        return listing(*([column[n] for n in keep] for column in (paths, sizes, mtimes, dirs)))  # type: ignore[arg-type]
-    return pa.table(
-        [names, pa.array(sizes, pa.int64()), pa.array(mtimes, pa.int64()), pa.array(dirs, pa.bool_())],
-        schema=LISTING_SCHEMA,
-    )
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def make_folders(folder: str) -> None:

@@ -20,6 +20,7 @@ from hudi_hive.storage.block_locations import FileBlocks, locations_of
 from hudi_hive.storage.cache import cached_files
 from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.links import LinkRules, follows_links
+from hudi_hive.storage.local_listing import LocalFolders
 from hudi_hive.storage.pickling import OpenedWhenUsed
 from hudi_hive.storage.resolve import complete_options, has_user_info, resolve, with_user_info
 from hudi_hive.storage.small_files import SmallFiles
@@ -183,8 +184,7 @@ class Storage(OpenedWhenUsed):
         full = self.full_path(path)
         with mapped_errors(self.uri(path)):
             if self._store is None:
-                self.check_read(path)
-                return self._list_local(full, path, recursive, missing_ok, walk or recursive)
+                return self._local_folders().tree(path, recursive=recursive, missing_ok=missing_ok, walk=walk)
             self.counters.add("lists", path=self.uri(path))
             try:
                 listing = self._store.list_folder(full, recursive=recursive, without=without)
@@ -197,21 +197,18 @@ class Storage(OpenedWhenUsed):
         names = pc.binary_join_element_wise(path, listing.column("path"), "/")
         return listing.set_column(0, LISTING_SCHEMA.field("path"), names)
 
-    def _list_local(self, full: str, path: str, recursive: bool, missing_ok: bool, walk: bool) -> pa.Table:
-        rules = self._links
-        assert rules is not None
+    def list_local_folders(self, paths: Sequence[str], refuses: Callable[[str], bool] | None = None) -> pa.Table:
+        """List local folders as steps of a walk (:meth:`list`), as a table of ``FOLDER_ENTRIES_SCHEMA``.
 
-        def scan(folder: str, relative: str) -> list[os.DirEntry[str]]:
-            self.counters.add("lists", path=self.uri(relative))
-            try:
-                with os.scandir(folder) as entries:
-                    return list(entries)
-            except FileNotFoundError:
-                if not missing_ok and folder == full:
-                    raise
-                return []
+        Args:
+            paths: the folders; one that does not exist is empty.
+            refuses: whether one outside the root is refused, which is empty otherwise; without it all are.
+        """
+        return self._local_folders().each(paths, refuses)
 
-        return local_files.walk(full, path, scan, rules.passes_over if walk else None, recursive=recursive)
+    def _local_folders(self) -> LocalFolders:
+        assert self._links is not None
+        return LocalFolders(self, self._links)
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder exists."""

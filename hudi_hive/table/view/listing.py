@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsafePathError
 from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES, holds_partitions
 from hudi_hive.table.view.data_files import refuse_linked_files
 from hudi_hive.table.view.file_system_view import FILES_SCHEMA
+from hudi_hive.table.view.ranks import BoolArray, IntArray
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
@@ -40,6 +40,9 @@ _FEW_FOLDERS: Final = 16
 
 _SHARE: Final = 100
 """Folders that one task lists."""
+
+_ENTRY: Final = [*LISTED_SCHEMA.names[1:], "is_dir"]
+"""Columns of what is in a folder."""
 
 
 class Lister(Protocol):
@@ -293,18 +296,42 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
             size = next(sizes, size)
 
 
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """What is in folders: the folders, and for each entry the place of its folder among them and its listing."""
+
+    folders: Sequence[str]
+    places: IntArray
+    rows: pa.Table  # name, size, mtime_ms, is_dir
+
+    def files(self, chosen: BoolArray | None = None) -> pa.Table:
+        """The files in the folders, or in those that are chosen, as :data:`LISTED_SCHEMA`."""
+        keep = ~self.rows.column("is_dir").to_numpy()
+        if chosen is not None:
+            keep &= chosen[self.places]
+        rows, places = self.rows, self.places
+        if not keep.all():
+            rows, places = rows.filter(pa.array(keep)), places[keep]
+        partitions = pa.array(list(self.folders) or [""], pa.string()).take(pa.array(places))
+        columns = [rows.column(name) for name in LISTED_SCHEMA.names[1:]]
+        return pa.table([partitions, *columns], schema=LISTED_SCHEMA)
+
+
 def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
     """Those of some folders that are partitions, the files of these, and the folders in the others to look into."""
-    return _judged(_entries(storage, folders, _list_walked))
+    return _judged(_entries(storage, folders, is_walk=True))
 
 
 def _step_in(tree: pa.Table, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
     """As :func:`_step`, of all entries of a table."""
-    return _judged(tree.filter(pc.is_in(tree.column("partition"), value_set=pa.array(folders, pa.string()))))
+    places = pc.index_in(tree.column("partition"), value_set=pa.array(folders, pa.string()))
+    inside = pc.is_valid(places)
+    numbers = places.filter(inside).to_numpy().astype(np.int64)
+    return _judged(_Entries(folders, numbers, tree.filter(inside).select(_ENTRY)))
 
 
 def _tree(listing: pa.Table) -> pa.Table:
-    """All entries of a table by a listing of its files, as :func:`_entries` gives them: the folders are added."""
+    """All entries of a table by a listing of its files, with the folder and the name of each: folders are added."""
     parents = pc.replace_substring_regex(listing.column("path"), r"(?s)/?[^/]*$", "")
     folders: set[str] = set()
     for path in pc.unique(parents).to_pylist():
@@ -320,25 +347,34 @@ def _tree(listing: pa.Table) -> pa.Table:
     return entries.append_column("partition", parents).append_column("name", names)
 
 
-def _judged(entries: pa.Table) -> tuple[list[str], pa.Table, list[str]]:
+def _judged(entries: _Entries) -> tuple[list[str], pa.Table, list[str]]:
     """What :func:`_step` gives, of the entries of its folders."""
-    inner, files = entries.filter(entries.column("is_dir")), _files(entries)
+    folders, places = entries.folders, entries.places
+    names, is_dir = entries.rows.column("name"), entries.rows.column("is_dir").to_numpy()
     # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
     # as one. This table's own base path, marked or not, is no partition either.
-    names, parents = inner.column("name"), inner.column("partition")
-    tables_here = set(parents.filter(pc.equal(names, METAFOLDER)).to_pylist())
-    marked = pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))
-    found = files.filter(marked).column("partition").unique().to_pylist()
-    ended = [path for path in found if path and path not in tables_here]
-    closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
-    further = pc.and_not(holds_partitions(names), closed)
-    kept = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string())))
-    return ended, kept, inner.filter(further).column("path").to_pylist()
+    inner = np.flatnonzero(is_dir)
+    inner_names, parents = names.take(pa.array(inner)), places[inner]
+    holds = holds_partitions(inner_names).to_numpy()
+    is_table, is_marked = np.zeros(len(folders), np.bool_), np.zeros(len(folders), np.bool_)
+    is_table[parents[pc.equal(inner_names, METAFOLDER).to_numpy()]] = True
+    marks = pc.is_in(names, value_set=pa.array(PARTITION_METAFILES)).to_numpy()
+    is_marked[places[marks & ~is_dir]] = True
+    is_base = np.array([not folder for folder in folders], np.bool_)
+    is_ended = is_marked & ~is_table & ~is_base
+    is_closed = is_ended | (is_table & ~is_base)
+    further = np.flatnonzero(holds & ~is_closed[parents])
+    below = zip(parents[further].tolist(), inner_names.take(pa.array(further)).to_pylist(), strict=True)
+    return (
+        [folders[place] for place in np.flatnonzero(is_ended).tolist()],
+        entries.files(is_ended),
+        [f"{folders[place]}/{name}" if folders[place] else name for place, name in below],
+    )
 
 
 def list_folders(storage: Storage, folders: Sequence[str]) -> pa.Table:
     """List the files of folders concurrently as a table of :data:`LISTED_SCHEMA`; a missing folder has none."""
-    return _files(_entries(storage, folders))
+    return _entries(storage, folders).files()
 
 
 def list_concurrently(storage: Storage, function: Callable[[str], _T], paths: Sequence[str]) -> list[_T]:
@@ -350,39 +386,24 @@ def list_concurrently(storage: Storage, function: Callable[[str], _T], paths: Se
         return list(pool.map(function, paths))
 
 
-def _list_partition(storage: Storage, path: str) -> pa.Table:
-    return storage.list(path, missing_ok=True, walk=True)
+def _entries(storage: Storage, folders: Sequence[str], *, is_walk: bool = False) -> _Entries:
+    """What is in folders.
 
-
-def _list_walked(storage: Storage, path: str) -> pa.Table:
-    """A folder that a walk has come to; a link out of the table is one without files, unless there are partitions."""
-    try:
-        return _list_partition(storage, path)
-    except UnsafePathError:
-        if storage.may_hold(path, PARTITION_METAFILES):
-            raise
-        return LISTING_SCHEMA.empty_table()
-
-
-def _entries(
-    storage: Storage, folders: Sequence[str], list_one: Callable[[Storage, str], pa.Table] = _list_partition
-) -> pa.Table:
-    """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing.
+    Args:
+        storage: rooted at the table's base path.
+        folders: paths relative to it; a missing one is empty.
+        is_walk: a walk has come to them: a link out of the table is an empty folder, unless there are partitions.
 
     Raises:
         UnsafePathError: a data file, or a folder with partitions, is a symbolic link that leads out of the table.
     """
-    listings = list_concurrently(storage, partial(list_one, storage), folders)
-    refuse_linked_files(storage)
-    if not listings:
-        listings = [LISTING_SCHEMA.empty_table()]
-    entries = pa.concat_tables(listings)
-    rows = np.repeat(np.arange(len(listings)), [listing.num_rows for listing in listings])
-    partitions = pa.array(list(folders) or [""], pa.string()).take(pa.array(rows))
+    if storage.is_local:
+        refuses = partial(storage.may_hold, names=PARTITION_METAFILES) if is_walk else None
+        listed = storage.list_local_folders(folders, refuses)
+        refuse_linked_files(storage)
+        return _Entries(folders, listed.column("folder").to_numpy(), listed.select(_ENTRY))
+    listings = list_concurrently(storage, lambda path: storage.list(path, missing_ok=True, walk=True), folders)
+    entries = pa.concat_tables(listings or [LISTING_SCHEMA.empty_table()])
+    places = np.repeat(np.arange(len(listings)), [listing.num_rows for listing in listings])
     names = pc.replace_substring_regex(entries.column("path"), r"(?s)^.*/", "")
-    return entries.append_column("partition", partitions).append_column("name", names)
-
-
-def _files(entries: pa.Table) -> pa.Table:
-    """The files among entries, as :data:`LISTED_SCHEMA`."""
-    return entries.filter(pc.invert(entries.column("is_dir"))).select(LISTED_SCHEMA.names)
+    return _Entries(folders, places, entries.append_column("name", names).select(_ENTRY))
