@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from contextlib import contextmanager
+from itertools import chain
+from operator import attrgetter
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -30,12 +34,26 @@ _PROBED: Final = 64
 """Entries of folders that are listed one after the other before it is known whether the disk has calls wait."""
 _SHARE: Final = 16
 """Folders that a thread lists at once, at most."""
+_BATCH: Final = 1 << 12
+"""Entries that are looked at together, about."""
+_KIND: Final = 0o170000
 _ROWS: Final = 1 << 16
 """Entries that are held as Python values, about; then they become columns."""
 
 
 _Skips = Callable[["os.DirEntry[str]", str], bool]
 """Whether a symbolic link is left out, by its path in the listing."""
+
+_Refuses = Callable[[str], bool]
+"""Whether a folder outside the root is refused, which is empty otherwise."""
+
+
+class _Folder(NamedTuple):
+    """A folder's place among those that are listed, its path in the listing, and all that is in it."""
+
+    number: int
+    path: str
+    entries: list[os.DirEntry[str]]
 
 
 class Place(Protocol):
@@ -62,50 +80,68 @@ class _Entries:
         self._skips = skips
         self._tables = [FOLDER_ENTRIES_SCHEMA.empty_table()]
         self._clear()
-        self.rows = 0
 
     def _clear(self) -> None:
         self._numbers: list[int] = []
+        self._paths: list[str] = []
         self._counts: list[int] = []
         self._names: list[str] = []
         self._sizes: list[int] = []
         self._mtimes: list[int] = []
-        self._dirs: list[bool] = []
+        self._modes: list[int] = []
 
-    def add(self, number: int, path: str, entries: list[os.DirEntry[str]]) -> list[str]:
-        """Take the entries of a folder in; gives the names of folders among them, without links.
+    def add(self, folders: Sequence[_Folder]) -> None:
+        """Take in what is in some folders, none of it a symbolic link.
 
-        Args:
-            number: the folder's place among those that are listed.
-            path: its path in the listing.
-            entries: all that is in it.
+        Raises:
+            OSError: there is a link, or an entry that is gone.
         """
-        # A list at a time: a loop that looks at each entry for itself takes twice as long.
-        links = [entry.is_symlink() for entry in entries]
-        try:
-            if any(links):
-                raise OSError
-            details = [entry.stat() for entry in entries]
-            dirs = [entry.is_dir() for entry in entries]
-        except OSError:  # a link, or an entry that is gone
-            entries, details, dirs = _looked_at(entries, path, self._skips)
-            links = [entry.is_symlink() for entry in entries]
-        self._names += [entry.name for entry in entries]
-        self._sizes += [detail.st_size for detail in details]
-        self._mtimes += [detail.st_mtime_ns for detail in details]
-        self._dirs += dirs
-        self._numbers.append(number)
-        self._counts.append(len(entries))
-        self.rows += len(entries)
+        entries = list(chain.from_iterable(folder.entries for folder in folders))
+        # A call over all at a time: a loop that looks at each entry for itself takes twice as long.
+        if any(map(os.DirEntry.is_symlink, entries)):
+            raise OSError("a symbolic link")
+        details = list(map(os.DirEntry.stat, entries))
+        self._extend(folders, [len(folder.entries) for folder in folders], entries, details)
+
+    def add_each(self, folder: _Folder) -> None:
+        """Take in what is in a folder, without links that are passed over and entries that are gone."""
+        entries, details = [], []
+        for entry in folder.entries:
+            is_link = entry.is_symlink()
+            path = f"{folder.path}/{entry.name}" if folder.path else entry.name
+            if is_link and self._skips is not None and self._skips(entry, path):
+                continue
+            try:
+                detail = entry.stat()
+            except OSError:
+                if not is_link:
+                    continue  # removed between readdir and stat
+                # Reading it fails by name, where a name left out would be rows that are missed.
+                detail = entry.stat(follow_symlinks=False)
+            entries.append(entry)
+            details.append(detail)
+        self._extend([folder], [len(entries)], entries, details)
+
+    def _extend(
+        self,
+        folders: Sequence[_Folder],
+        counts: list[int],
+        entries: list[os.DirEntry[str]],
+        details: list[os.stat_result],
+    ) -> None:
+        self._numbers += [folder.number for folder in folders]
+        self._paths += [folder.path for folder in folders]
+        self._counts += counts
+        self._names += map(attrgetter("name"), entries)
+        self._sizes += map(attrgetter("st_size"), details)
+        self._mtimes += map(attrgetter("st_mtime_ns"), details)
+        self._modes += map(attrgetter("st_mode"), details)
         if len(self._names) >= _ROWS:
             self._flush()
-        if not any(dirs):
-            return []
-        return [e.name for e, is_dir, link in zip(entries, dirs, links, strict=True) if is_dir and not link]
 
     def _flush(self) -> None:
         folders = np.repeat(np.array(self._numbers, np.int64), self._counts)
-        dirs = np.array(self._dirs, np.bool_)
+        dirs = np.array(self._modes, np.int64) & _KIND == stat.S_IFDIR
         sizes = np.array(self._sizes, np.int64)
         sizes[dirs] = 0
         columns = [folders, sizes, np.array(self._mtimes, np.int64) // 1_000_000, dirs]
@@ -115,7 +151,9 @@ class _Entries:
             keep = np.array([_is_utf8(name) for name in self._names], np.bool_)
             odd = np.flatnonzero(~keep & dirs).tolist()
             if odd:
-                raise StorageError("a folder's name is not UTF-8", path=ascii(self._names[odd[0]])) from None
+                above = self._paths[int(np.searchsorted(np.cumsum(self._counts), odd[0], side="right"))]
+                path = f"{above}/{self._names[odd[0]]}" if above else self._names[odd[0]]
+                raise StorageError("a folder's name is not UTF-8", path=ascii(path)) from None
             # No file of a table has such a name: it is none that anybody asks for.
             names = pa.array([name for name in self._names if _is_utf8(name)], pa.string())
             columns = [column[keep] for column in columns]
@@ -132,28 +170,6 @@ class _Entries:
         if self._names:
             self._flush()
         return pa.concat_tables(self._tables)
-
-
-def _looked_at(
-    entries: list[os.DirEntry[str]], path: str, skips: _Skips | None
-) -> tuple[list[os.DirEntry[str]], list[os.stat_result], list[bool]]:
-    """Entries, what each is, and whether it is a folder, without those that are passed over or gone."""
-    kept, details, dirs = [], [], []
-    for entry in entries:
-        is_link = entry.is_symlink()
-        if is_link and skips is not None and skips(entry, f"{path}/{entry.name}" if path else entry.name):
-            continue
-        try:
-            is_dir, detail = entry.is_dir(), entry.stat()
-        except OSError:
-            if not is_link:
-                continue  # removed between readdir and stat
-            # Reading it fails by name, where a name left out would be rows that are missed.
-            is_dir, detail = False, entry.stat(follow_symlinks=False)
-        kept.append(entry)
-        details.append(detail)
-        dirs.append(is_dir)
-    return kept, details, dirs
 
 
 class LocalFolders:
@@ -175,18 +191,22 @@ class LocalFolders:
         folders: list[str] = []
         todo = [path]
         while todo:
-            folder = todo.pop()
-            entries = self._scan(folder, missing_ok=missing_ok or folder != path)
-            inner = found.add(len(folders), folder, entries)
-            folders.append(folder)
+            place = todo.pop()
+            folder = _Folder(len(folders), place, self._scan(place, missing_ok=missing_ok or place != path))
+            folders.append(place)
+            try:
+                found.add([folder])
+            except OSError:
+                found.add_each(folder)
             if recursive:
-                todo += [f"{folder}/{name}" if folder else name for name in inner]
+                inner = [entry.name for entry in folder.entries if entry.is_dir(follow_symlinks=False)]
+                todo += [f"{place}/{name}" if place else name for name in inner]
         table = found.table()
         begins = pa.array([f"{folder}/" if folder else "" for folder in folders], pa.string())
         paths = pc.binary_join_element_wise(begins.take(table.column("folder")), table.column("name"), "")
         return pa.table([paths, *(table.column(name) for name in LISTING_SCHEMA.names[1:])], schema=LISTING_SCHEMA)
 
-    def each(self, paths: Sequence[str], refuses: Callable[[str], bool] | None) -> pa.Table:
+    def each(self, paths: Sequence[str], refuses: _Refuses | None) -> pa.Table:
         """List each of some folders as a table of :data:`FOLDER_ENTRIES_SCHEMA`, in their order.
 
         One after the other where the disk answers at once, since threads that take turns then cost more than they
@@ -196,41 +216,65 @@ class LocalFolders:
             paths: the folders.
             refuses: whether one outside the root is refused, which is empty otherwise; without it all are.
         """
-        found = _Entries(self._skips)
-        waits = _waits()
-        for number, path in enumerate(paths):
-            self._add(found, number, path, refuses)
-            calls = found.rows + number
-            if waits is not None and calls >= _PROBED:
-                is_slow = (_waits() or 0) - waits > calls // 4
-                waits = None
-                if is_slow:
-                    return pa.concat_tables([found.table(), *self._side_by_side(paths, number + 1, refuses)])
-        return found.table()
+        before, number = _waits(), 0
+        probe = _Entries(self._skips)
+        calls = 0
+        while number < len(paths) and calls < _PROBED:
+            calls += 1 + self._take(probe, paths, range(number, number + 1), refuses)
+            number += 1
+        rest = range(number, len(paths))
+        if before is not None and (_waits() or 0) - before > calls // 4:
+            return pa.concat_tables([probe.table(), *self._side_by_side(paths, rest, refuses)])
+        self._take(probe, paths, rest, refuses)
+        return probe.table()
 
-    def _side_by_side(self, paths: Sequence[str], first: int, refuses: Callable[[str], bool] | None) -> list[pa.Table]:
-        """Tables of the folders from ``first`` on, by several threads."""
-        size = max(1, min(_SHARE, (len(paths) - first) // _THREADS))
+    def _side_by_side(self, paths: Sequence[str], rest: range, refuses: _Refuses | None) -> list[pa.Table]:
+        """Tables of the folders at some places, by several threads."""
+        size = max(1, min(_SHARE, len(rest) // _THREADS))
 
         def share(begin: int) -> pa.Table:
             found = _Entries(self._skips)
-            for number in range(begin, min(begin + size, len(paths))):
-                self._add(found, number, paths[number], refuses)
+            self._take(found, paths, range(begin, min(begin + size, rest.stop)), refuses)
             return found.table()
 
-        begins = range(first, len(paths), size)
+        begins = range(rest.start, rest.stop, size)
         if not begins:
             return []
         with ThreadPoolExecutor(min(_THREADS, len(begins)), thread_name_prefix="hudi-list") as threads:
             return list(threads.map(share, begins))
 
-    def _add(self, found: _Entries, number: int, path: str, refuses: Callable[[str], bool] | None) -> None:
+    def _take(self, found: _Entries, paths: Sequence[str], numbers: range, refuses: _Refuses | None) -> int:
+        """Take in what is in the folders at some places; gives the number of entries."""
+        total = waiting = 0
+        folders: list[_Folder] = []
+        for number in numbers:
+            with self._guarded(paths[number], refuses):
+                self._place.check_read(paths[number])
+                folders.append(_Folder(number, paths[number], self._scan(paths[number], missing_ok=True)))
+                waiting += len(folders[-1].entries)
+            if waiting >= _BATCH or number == numbers[-1]:
+                self._collect(found, folders, refuses)
+                total, waiting, folders = total + waiting, 0, []
+        return total
+
+    def _collect(self, found: _Entries, folders: list[_Folder], refuses: _Refuses | None) -> None:
         try:
-            with mapped_errors(self._place.uri(path)):
-                self._place.check_read(path)
-                found.add(number, path, self._scan(path, missing_ok=True))
+            found.add(folders)
+        except OSError:
+            for folder in folders:
+                with self._guarded(folder.path, refuses):
+                    found.add_each(folder)
+
+    @contextmanager
+    def _guarded(self, path: str, refuses: _Refuses | None) -> Iterator[None]:
+        """Context manager of what looks at one folder: errors carry its path, one outside is passed over if it may."""
+        try:
+            yield
         except UnsafePathError:
             if refuses is None or refuses(path):
+                raise
+        except OSError:
+            with mapped_errors(self._place.uri(path)):
                 raise
 
     def _scan(self, path: str, *, missing_ok: bool) -> list[os.DirEntry[str]]:

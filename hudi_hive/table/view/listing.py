@@ -195,9 +195,11 @@ class DirectoryLister:
             tables = [table.filter(pc.is_in(table.column("partition"), value_set=mine)) for table in each.values()]
             remaining = [path for path in remaining if path not in seen]
         if (walked := self._walked) is not None:
-            walked_paths = set(walked[0])
-            mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(remaining, pa.string()))
-            tables.append(walked[1].filter(mask))
+            walked_paths, files = set(walked[0]), walked[1]
+            if not walked_paths.issubset(remaining):
+                mask = pc.is_in(files.column("partition"), value_set=pa.array(remaining, pa.string()))
+                files = files.filter(mask)
+            tables.append(files)
             remaining = [path for path in remaining if path not in walked_paths]
         fresh = _list_spread(self._storage, remaining, self._spread).select(FILES_SCHEMA.names)
         if not self._storage.is_local:  # each is a request
