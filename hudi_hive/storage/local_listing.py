@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,7 +35,6 @@ _SHARE: Final = 16
 """Folders that a thread lists at once, at most."""
 _BATCH: Final = 1 << 12
 """Entries that are looked at together, about."""
-_KIND: Final = 0o170000
 _ROWS: Final = 1 << 16
 """Entries that are held as Python values, about; then they become columns."""
 
@@ -56,7 +54,7 @@ class _Folder(NamedTuple):
     entries: list[os.DirEntry[str]]
 
 
-class Place(Protocol):
+class ListedPlace(Protocol):
     """The interface of a storage whose folders are listed; ``Storage`` implements it."""
 
     @property
@@ -88,7 +86,7 @@ class _Entries:
         self._names: list[str] = []
         self._sizes: list[int] = []
         self._mtimes: list[int] = []
-        self._modes: list[int] = []
+        self._dirs: list[bool] = []
 
     def add(self, folders: Sequence[_Folder]) -> None:
         """Take in what is in some folders, none of it a symbolic link.
@@ -101,25 +99,28 @@ class _Entries:
         if any(map(os.DirEntry.is_symlink, entries)):
             raise OSError("a symbolic link")
         details = list(map(os.DirEntry.stat, entries))
+        self._dirs += list(map(os.DirEntry.is_dir, entries))
         self._extend(folders, [len(folder.entries) for folder in folders], entries, details)
 
     def add_each(self, folder: _Folder) -> None:
         """Take in what is in a folder, without links that are passed over and entries that are gone."""
-        entries, details = [], []
+        entries, details, dirs = [], [], []
         for entry in folder.entries:
             is_link = entry.is_symlink()
             path = f"{folder.path}/{entry.name}" if folder.path else entry.name
             if is_link and self._skips is not None and self._skips(entry, path):
                 continue
             try:
-                detail = entry.stat()
+                is_dir, detail = entry.is_dir(), entry.stat()
             except OSError:
                 if not is_link:
                     continue  # removed between readdir and stat
                 # Reading it fails by name, where a name left out would be rows that are missed.
-                detail = entry.stat(follow_symlinks=False)
+                is_dir, detail = False, entry.stat(follow_symlinks=False)
             entries.append(entry)
             details.append(detail)
+            dirs.append(is_dir)
+        self._dirs += dirs
         self._extend([folder], [len(entries)], entries, details)
 
     def _extend(
@@ -135,13 +136,12 @@ class _Entries:
         self._names += map(attrgetter("name"), entries)
         self._sizes += map(attrgetter("st_size"), details)
         self._mtimes += map(attrgetter("st_mtime_ns"), details)
-        self._modes += map(attrgetter("st_mode"), details)
         if len(self._names) >= _ROWS:
             self._flush()
 
     def _flush(self) -> None:
         folders = np.repeat(np.array(self._numbers, np.int64), self._counts)
-        dirs = np.array(self._modes, np.int64) & _KIND == stat.S_IFDIR
+        dirs = np.array(self._dirs, np.bool_)
         sizes = np.array(self._sizes, np.int64)
         sizes[dirs] = 0
         columns = [folders, sizes, np.array(self._mtimes, np.int64) // 1_000_000, dirs]
@@ -180,14 +180,14 @@ class LocalFolders:
         rules: of symbolic links below its root.
     """
 
-    def __init__(self, place: Place, rules: LinkRules) -> None:
+    def __init__(self, place: ListedPlace, rules: LinkRules) -> None:
         self._place = place
         self._skips = rules.passes_over
 
     def tree(self, path: str, *, recursive: bool, missing_ok: bool, walk: bool) -> pa.Table:
         """List a folder, or all below it, as a table of ``LISTING_SCHEMA``; the arguments are ``Storage.list``'s."""
         self._place.check_read(path)
-        found = _Entries(self._skips if walk or recursive else None)
+        collected = _Entries(self._skips if walk or recursive else None)
         folders: list[str] = []
         todo = [path]
         while todo:
@@ -195,13 +195,13 @@ class LocalFolders:
             folder = _Folder(len(folders), place, self._scan(place, missing_ok=missing_ok or place != path))
             folders.append(place)
             try:
-                found.add([folder])
+                collected.add([folder])
             except OSError:
-                found.add_each(folder)
+                collected.add_each(folder)
             if recursive:
                 inner = [entry.name for entry in folder.entries if entry.is_dir(follow_symlinks=False)]
                 todo += [f"{place}/{name}" if place else name for name in inner]
-        table = found.table()
+        table = collected.table()
         begins = pa.array([f"{folder}/" if folder else "" for folder in folders], pa.string())
         paths = pc.binary_join_element_wise(begins.take(table.column("folder")), table.column("name"), "")
         return pa.table([paths, *(table.column(name) for name in LISTING_SCHEMA.names[1:])], schema=LISTING_SCHEMA)
@@ -233,9 +233,9 @@ class LocalFolders:
         size = max(1, min(_SHARE, len(rest) // _THREADS))
 
         def share(begin: int) -> pa.Table:
-            found = _Entries(self._skips)
-            self._take(found, paths, range(begin, min(begin + size, rest.stop)), refuses)
-            return found.table()
+            collected = _Entries(self._skips)
+            self._take(collected, paths, range(begin, min(begin + size, rest.stop)), refuses)
+            return collected.table()
 
         begins = range(rest.start, rest.stop, size)
         if not begins:
@@ -243,7 +243,7 @@ class LocalFolders:
         with ThreadPoolExecutor(min(_THREADS, len(begins)), thread_name_prefix="hudi-list") as threads:
             return list(threads.map(share, begins))
 
-    def _take(self, found: _Entries, paths: Sequence[str], numbers: range, refuses: _Refuses | None) -> int:
+    def _take(self, collected: _Entries, paths: Sequence[str], numbers: range, refuses: _Refuses | None) -> int:
         """Take in what is in the folders at some places; gives the number of entries."""
         total = waiting = 0
         folders: list[_Folder] = []
@@ -253,17 +253,17 @@ class LocalFolders:
                 folders.append(_Folder(number, paths[number], self._scan(paths[number], missing_ok=True)))
                 waiting += len(folders[-1].entries)
             if waiting >= _BATCH or number == numbers[-1]:
-                self._collect(found, folders, refuses)
+                self._collect(collected, folders, refuses)
                 total, waiting, folders = total + waiting, 0, []
         return total
 
-    def _collect(self, found: _Entries, folders: list[_Folder], refuses: _Refuses | None) -> None:
+    def _collect(self, collected: _Entries, folders: list[_Folder], refuses: _Refuses | None) -> None:
         try:
-            found.add(folders)
+            collected.add(folders)
         except OSError:
             for folder in folders:
                 with self._guarded(folder.path, refuses):
-                    found.add_each(folder)
+                    collected.add_each(folder)
 
     @contextmanager
     def _guarded(self, path: str, refuses: _Refuses | None) -> Iterator[None]:

@@ -7,6 +7,8 @@ import os
 import pickle
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudi_hive.errors import (
@@ -14,10 +16,11 @@ from hudi_hive.errors import (
     PathExistsError,
     PathNotFoundError,
     StorageError,
+    StoreAccessDeniedError,
     StoreUnreachableError,
     UnsafePathError,
 )
-from hudi_hive.storage import LISTING_SCHEMA, Storage, local_files
+from hudi_hive.storage import LISTING_SCHEMA, Storage, local_files, local_listing
 
 KEYS = {"access_key": "k", "secret_key": "s", "region": "r"}
 
@@ -234,3 +237,74 @@ def test_a_name_node_without_a_port_has_hadoops():
     assert Storage("hdfs://localhost/t").uri("x") == "hdfs://localhost/t/x"
     with pytest.raises(StorageError, match=r"fs\.defaultFS"):
         Storage("hdfs:///t")
+
+
+# -- many local folders ------------------------------------------------------------------------------------------------
+
+
+def folders_with_files(root, folders=30, files=7):
+    for number in range(folders):
+        folder = root / f"p{number:02d}"
+        folder.mkdir()
+        for name in range(files):
+            (folder / f"f{name}").write_bytes(b"x" * name)
+    (root / "p00" / "inner").mkdir()
+    (root / "p01" / "link").symlink_to(root / "p02" / "f3")
+    return [f"p{number:02d}" for number in range(folders)]
+
+
+@pytest.mark.parametrize("waits", [[0, 0], [0, 10_000], [None]], ids=["quick", "slow", "not counted"])
+@pytest.mark.parametrize("batch", [1, 20, 4096])
+def test_many_local_folders_are_listed_as_each_by_itself(tmp_path, monkeypatch, waits, batch):
+    paths = folders_with_files(tmp_path)
+    answers = iter(waits)
+    monkeypatch.setattr(local_listing, "_waits", lambda: next(answers))
+    monkeypatch.setattr(local_listing, "_BATCH", batch)
+    monkeypatch.setattr(local_listing, "_ROWS", 50)
+    storage = Storage(tmp_path)
+    listed = storage.list_local_folders([*paths, "missing"])
+    assert storage.counters["lists"] == len(paths) + 1
+    for number, path in enumerate(paths):
+        rows = listed.filter(pc.equal(listed.column("folder"), number)).drop_columns("folder")
+        alone = storage.list(path, walk=True)
+        names = [name.rpartition("/")[2] for name in alone.column("path").to_pylist()]
+        assert rows == alone.set_column(0, "name", pa.array(names))
+    assert listed.num_rows == 30 * 7 + 2
+
+
+def test_a_folder_among_many_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    paths = folders_with_files(tmp_path, 3)
+    scandir = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("p01"):
+            raise PermissionError(13, "no", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(StoreAccessDeniedError, match="p01"):
+        Storage(tmp_path).list_local_folders(paths)
+
+
+def test_a_folder_among_many_whose_name_is_no_text_is_named(tmp_path):
+    paths = folders_with_files(tmp_path, 3)
+    (tmp_path / "p02" / os.fsdecode(b"file\xff")).touch()
+    assert Storage(tmp_path).list_local_folders(paths).num_rows == 3 * 7 + 2
+    (tmp_path / "p01" / os.fsdecode(b"odd\xff")).mkdir()
+    with pytest.raises(StorageError, match="p01/odd"):
+        Storage(tmp_path).list_local_folders(paths)
+
+
+def test_a_file_that_is_gone_when_it_is_looked_at_is_not_listed(tmp_path, monkeypatch):
+    paths = folders_with_files(tmp_path, 3)[:2]
+    scan = local_listing.LocalFolders._scan
+
+    def scan_then_delete(self, path, *, missing_ok):
+        entries = scan(self, path, missing_ok=missing_ok)
+        (tmp_path / path / "f2").unlink()
+        return entries
+
+    monkeypatch.setattr(local_listing.LocalFolders, "_scan", scan_then_delete)
+    listed = Storage(tmp_path).list_local_folders(paths)
+    left = [f"f{number}" for number in (0, 1, 3, 4, 5, 6)]
+    assert sorted(listed.column("name").to_pylist()) == sorted([*left, *left, "inner", "link"])
