@@ -30,6 +30,7 @@ pytest.register_assert_rewrite("tests", "integration.support")
 
 from integration.support.spark_options import JAVA_OPTIONS  # noqa: E402
 from tests.support.running.long import long_case  # noqa: E402
+from tests.support.running.repeats import repeats  # noqa: E402
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=25)
@@ -70,6 +71,13 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> UnitScheduling | None:
     """Hand out whole files, or several that share a costly process."""
     return UnitScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave tests that only repeat what others reach to long runs."""
+    if item.nodeid in repeats():
+        item.add_marker("long")
 
 
 @pytest.hookimpl(trylast=True)
