@@ -212,26 +212,24 @@ def test_named_types_are_followed_and_recursive_ones_refused():
         storage_fields({"type": "record", "name": "r", "fields": [{"name": "c", "type": "nothing"}]})
 
 
-def test_times_without_a_zone_are_such_but_where_an_entry_has_numbers():
-    ntz, local = "timestamp_ntz", {"type": "long", "logicalType": "local-timestamp-micros"}
-    record = {"type": "record", "name": "r", "fields": [{"name": "T", "type": ["null", local]}]}
-    listed = {"type": "array", "items": record}
-    kinds = {"At": local, "N": "string", "R": record, "A": listed, "B": {"type": "map", "values": "r"}, "New": local}
-    avro = {"type": "record", "name": "t", "fields": [{"name": name, "type": kind} for name, kind in kinds.items()]}
-    fields = storage_fields(avro, local_times=True)
-    assert [metastore_type(one) for one in fields] == [metastore_type(one) for one in storage_fields(avro)]
-    assert metastore_type(fields[2]) == "struct<t:bigint>" and ntz not in spark_schema_json(storage_fields(avro))
-    parameters = spark_table_parameters(spark_schema_json(fields), (), chunk_length=50)
-    types = declared_types(parameters)
-
-    def struct(kind):
-        return {"type": "struct", "fields": [{"name": "T", "type": kind, "nullable": True, "metadata": {}}]}
-
-    assert (types["at"], types["r"], types["a"]["elementType"]) == (ntz, struct(ntz), struct(ntz))
-    older = {"at": "long", "n": "long", "r": struct("long"), "a": {"type": "array", "elementType": struct("long")}}
-    kept = declared_types(declared_parameters(parameters, {"n": "a name"}, older | {"b": {"type": "map"}}))
-    assert kept == types | {"at": "long", "r": struct("long"), "a": types["a"] | {"elementType": struct("long")}}
-    assert declared_parameters(parameters, {}, types) == declared_parameters(parameters, {}, {}) == parameters
+def test_what_statements_declared_stays_and_no_more_than_times_without_a_zone():
+    ntz, row = "timestamp_ntz", {"type": "struct", "fields": [{"name": "T", "type": "long", "nullable": True}]}
+    fields = [
+        {"name": name, "type": kind, "metadata": {}} for name, kind in (("At", "long"), ("n", "string"), ("r", row))
+    ]
+    array = {"type": "array", "elementType": row, "containsNull": True}
+    fields += [{"name": name, "type": array, "metadata": {}} for name in ("a", "b")]
+    text = json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+    parameters = spark_table_parameters(text, (), chunk_length=50)
+    inner = {"type": "struct", "fields": [{"name": "t", "type": ntz}]}
+    declared = {"at": ntz, "n": ntz, "r": inner, "a": {"type": "array", "elementType": inner}, "b": {"type": "array"}}
+    kept = declared_types(declared_parameters(parameters, {"n": "a name"}, declared))
+    inner_kept = row | {"fields": [row["fields"][0] | {"type": ntz}]}
+    assert kept == {"at": ntz, "n": "string", "r": inner_kept, "a": array | {"elementType": inner_kept}, "b": array}
+    assert declared_parameters(parameters, {}, {"at": "long"}) == parameters
+    entry = {"at": "long", "r": {"type": "struct", "fields": []}}
+    new = declared_types(declared_parameters(parameters, {}, entry, declared))
+    assert new == {"at": "long", "n": "string", "r": inner_kept, "a": array | {"elementType": inner_kept}, "b": array}
     for wrong in ("", "[]", "{", '{"fields": 1}', '{"fields": [{}]}'):
         damaged = spark_table_parameters(wrong or " ", (), chunk_length=50)
-        assert (declared_types(damaged), declared_parameters(damaged, {"n": "x"}, older)) == ({}, damaged)
+        assert (declared_types(damaged), declared_parameters(damaged, {"n": "x"}, declared)) == ({}, damaged)

@@ -218,26 +218,41 @@ def existing_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, 
     return comments | {new: comments[old] for new, old in renames.items() if old in comments}
 
 
-def with_declared_columns(existing: Table, spec: TableSpec, renames: Mapping[str, str]) -> TableSpec:
-    """The spec with Spark's schema as the table's entry declared it.
+def with_declared_columns(
+    existing: Table, spec: TableSpec, renames: Mapping[str, str], *, made_by_sql: bool = False
+) -> TableSpec:
+    """The spec with Spark's schema as statements declared it, where ``CREATE TABLE`` made the table.
 
-    Spark shows columns from there. Where ``CREATE TABLE`` made the entry, the catalog alone has comments: a column
-    without one in the table's schema keeps its own. Where a sync made it, times without a zone that it registered as
-    numbers, as hive-sync does, stay numbers: no sync changes the type of a column.
+    Spark shows columns from there. The catalog alone has comments of ``CREATE TABLE``: a column without one in the
+    table's schema keeps its own; and times without a zone, which a sync registers as numbers, stay what they are, and
+    are such in new columns.
 
     Args:
         existing: the table as the metastore has it.
         spec: the table as it is to be.
         renames: as of :func:`changed_table`.
+        made_by_sql: ``CREATE TABLE`` made this or another of the table's names.
     """
-    if MADE_BY_SQL not in (existing.parameters or {}):
-        types = declared_types(existing.parameters or {})
-        types |= {new: types[old] for new, old in renames.items() if old in types}
-        return replace(spec, table_parameters=declared_parameters(spec.table_parameters, {}, types))
+    types = declared_types(existing.parameters or {})
+    types |= {new: types[old] for new, old in renames.items() if old in types}
+    new_types = spec.declared_types if made_by_sql else {}
+    if not is_made_by_sql(existing):
+        return replace(spec, table_parameters=declared_parameters(spec.table_parameters, {}, types, new_types))
     keys = {column.name: column.comment for column in existing_columns(existing.partitionKeys)}
     commented = {name: text for name, text in spec.commented.items() if text}
     comments = {**existing_comments(existing, renames), **keys, **commented}
-    return replace(spec, table_parameters=declared_parameters(spec.table_parameters, comments, {}), commented=commented)
+    parameters = declared_parameters(spec.table_parameters, comments, types, new_types)
+    return replace(spec, table_parameters=parameters, commented=commented)
+
+
+def with_new_columns(spec: TableSpec) -> TableSpec:
+    """The spec of a name that is to be made beside one that ``CREATE TABLE`` made, with what statements declare."""
+    return replace(spec, table_parameters=declared_parameters(spec.table_parameters, {}, {}, spec.declared_types))
+
+
+def is_made_by_sql(existing: Table) -> bool:
+    """Whether ``CREATE TABLE`` made a table of the metastore, and not a sync."""
+    return MADE_BY_SQL in (existing.parameters or {})
 
 
 def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:

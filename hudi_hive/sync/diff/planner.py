@@ -98,6 +98,7 @@ class Planner:
         self._partitions: pa.Table | None = None
         self._changes: dict[LastSync, _ChangedPartitions] = {}
         self._missing: dict[str, bool] = {}
+        self._made_by_sql = False  # one of the table's names, by a statement
 
     def plan_all(self, specs: Sequence[TableSpec]) -> list[TablePlan]:
         """Plan the tables of one database, which are read in one call.
@@ -106,6 +107,7 @@ class Planner:
             As ``plan``.
         """
         existing = self._existing(specs)
+        self._made_by_sql = any(map(objects.is_made_by_sql, existing.values()))
         plans = [self._plan(spec, existing.get(spec.name)) for spec in specs]
         unsynced = _unsynced_table_warnings(specs, existing)
         # The first one makes the database for the others.
@@ -184,7 +186,7 @@ class Planner:
         self, spec: TableSpec, action: str, *, existing: Table | None = None, create_database: bool = False
     ) -> TablePlan:
         plan = TablePlan(
-            spec,
+            objects.with_new_columns(spec) if self._made_by_sql else spec,
             existing,
             action,
             create_database=create_database,
@@ -205,7 +207,7 @@ class Planner:
         moved = not same_location(existing.sd.location or "", spec.base_path)
         columns = column_changes(objects.existing_columns(existing.sd.cols), spec.columns)
         renames = renamed_columns(self._client, before, columns)
-        spec = objects.with_declared_columns(existing, spec, renames)
+        spec = objects.with_declared_columns(existing, spec, renames, made_by_sql=self._made_by_sql)
         plan = TablePlan(
             spec,
             existing,

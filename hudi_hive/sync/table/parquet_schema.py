@@ -8,8 +8,8 @@ is made here as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hudi_hive.errors import SchemaSyncError
@@ -80,6 +80,18 @@ def storage_fields(schema: Mapping[str, Any], *, local_times: bool = False) -> t
     if schema.get("type") != "record":
         raise SchemaSyncError(f"the table schema is not an Avro record but {schema.get('type')!r}")
     return _Converter(_LOGICAL | _LOCAL if local_times else _LOGICAL).record_fields(schema, ())
+
+
+def without_local_times(fields: Iterable[StorageField]) -> tuple[StorageField, ...]:
+    """Fields as hive-sync has them, in which times without a zone are plain numbers."""
+    return tuple(
+        replace(
+            field,
+            annotation=None if field.annotation == LOCAL_TIME else field.annotation,
+            children=without_local_times(field.children),
+        )
+        for field in fields
+    )
 
 
 class _Converter:

@@ -87,20 +87,24 @@ def spark_table_parameters(
 
 
 def declared_parameters(
-    parameters: Mapping[str, str], comments: Mapping[str, str], types: Mapping[str, Any]
+    parameters: Mapping[str, str],
+    comments: Mapping[str, str],
+    types: Mapping[str, Any],
+    new_types: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
-    """Parameters of :func:`spark_table_parameters` whose schema text has what the entry of a table declared before.
+    """Parameters of :func:`spark_table_parameters` whose schema text has what was declared of the columns.
 
     Args:
         parameters: of a table.
         comments: column name in lower case -> comment.
-        types: column name in lower case -> type in Spark's JSON, of which numbers stay where the table has times
-            without a zone: other syncs register these so.
+        types: column name in lower case -> type in Spark's JSON that the entry has, of which times without a zone are
+            kept: a sync takes them for numbers, as Hive does.
+        new_types: the same of what the entry does not have yet.
     """
     schema = _schema(parameters)
     if schema is None:
         return dict(parameters)
-    fields = [_declared(field, comments, types) for field in schema["fields"]]
+    fields = [_declared(field, comments, types, new_types or {}) for field in schema["fields"]]
     if fields == schema["fields"]:
         return dict(parameters)
     text = json.dumps(schema | {"fields": fields}, separators=(",", ":"), ensure_ascii=False)
@@ -124,35 +128,53 @@ def _schema(parameters: Mapping[str, str]) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) and _types_of(schema) else None
 
 
-def _types_of(struct: dict[str, Any]) -> dict[str, Any]:
-    """Types of a struct's fields by their names in lower case; empty where the text is none of Spark's."""
-    fields = struct.get("fields")
+def column_types(schema: str) -> dict[str, Any]:
+    """Types of columns in Spark's JSON by a schema of :func:`spark_schema_json`: column name in lower case -> type."""
+    return _types_of(json.loads(schema))
+
+
+def _types_of(struct: object) -> dict[str, Any]:
+    """Types of a struct's fields by their names in lower case; empty where it is none of Spark's."""
+    fields = struct.get("fields") if isinstance(struct, dict) else None
     good = isinstance(fields, list) and all(isinstance(field, dict) and "name" in field for field in fields)
     return {str(field["name"]).lower(): field.get("type") for field in fields or ()} if good else {}
 
 
-def _declared(field: dict[str, Any], comments: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
+def _declared(
+    field: dict[str, Any], comments: Mapping[str, str], types: Mapping[str, Any], new_types: Mapping[str, Any]
+) -> dict[str, Any]:
     """A field of Spark's schema with what was declared of it."""
     name = field["name"].lower()
     metadata = {"comment": comments[name]} if comments.get(name) else field["metadata"]
-    return field | {"type": _with_numbers(field["type"], types.get(name)), "metadata": metadata}
+    return field | {
+        "type": _with_local_times(field["type"], types.get(name), new_types.get(name)),
+        "metadata": metadata,
+    }
 
 
-def _with_numbers(kind: _SparkType, declared: object) -> _SparkType:
-    """A type of Spark's JSON, with numbers where the declared type has them and this one has times without a zone."""
-    if kind == _NTZ and declared == "long":
-        return "long"
-    if not (isinstance(kind, dict) and isinstance(declared, dict) and kind.get("type") == declared.get("type")):
+def _with_local_times(kind: _SparkType, declared: object, new: object) -> _SparkType:
+    """A type of Spark's JSON, with times without a zone where it has numbers and the declared type has them.
+
+    Args:
+        kind: the type.
+        declared: what the entry has; None where it has nothing.
+        new: what is declared where the entry has nothing.
+    """
+    if kind == "long":
+        return _NTZ if (new if declared is None else declared) == _NTZ else kind
+    if not isinstance(kind, dict):
         return kind
     if kind["type"] == "struct":
-        fields = _types_of(declared)
-        kept = [
-            field | {"type": _with_numbers(field["type"], fields.get(field["name"].lower()))}
+        before, after = _types_of(declared), _types_of(new)
+        fields = [
+            field | {"type": _with_local_times(field["type"], before.get(name), after.get(name))}
             for field in kind["fields"]
+            for name in (field["name"].lower(),)
         ]
-        return kind | {"fields": kept}
-    inner = ("elementType", "keyType", "valueType")
-    return kind | {name: _with_numbers(kind[name], declared.get(name)) for name in inner if name in kind}
+        return kind | {"fields": fields}
+    old, made = (part if isinstance(part, dict) else {} for part in (declared, new))
+    inner = [name for name in ("elementType", "keyType", "valueType") if name in kind]
+    return kind | {name: _with_local_times(kind[name], old.get(name), made.get(name)) for name in inner}
 
 
 def _field(field: StorageField) -> str:

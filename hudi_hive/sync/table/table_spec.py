@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from hudi_hive.errors import SchemaSyncError
 from hudi_hive.names import (
@@ -21,8 +22,8 @@ from hudi_hive.names import (
 from hudi_hive.sync.config import BucketSpec, HiveSyncConfig, SyncTarget, parse_bucket_spec
 from hudi_hive.sync.table.glue_table import glue_comments, glue_location, glue_parameters
 from hudi_hive.sync.table.locations import absolute
-from hudi_hive.sync.table.parquet_schema import OPTIONAL, StorageField, storage_fields
-from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
+from hudi_hive.sync.table.parquet_schema import OPTIONAL, StorageField, storage_fields, without_local_times
+from hudi_hive.sync.table.spark_schema import column_types, spark_schema_json, spark_table_parameters
 from hudi_hive.sync.table.types import metastore_type, type_warnings
 from hudi_hive.table.core import MetaClient
 
@@ -75,7 +76,8 @@ class TableSpec:
     """The target definition of a metastore table, without the stamp of the sync.
 
     ``commented`` holds the columns whose comment the sync decides, with their comment (empty: none); without
-    ``buckets`` the sync decides nothing about buckets.
+    ``buckets`` the sync decides nothing about buckets. ``declared_types`` has the types of columns in Spark's JSON, by
+    name in lower case, as statements declare them: with times without a zone, which hive-sync takes for numbers.
     """
 
     database: str
@@ -89,6 +91,7 @@ class TableSpec:
     serde_parameters: Mapping[str, str]
     table_parameters: Mapping[str, str]
     commented: Mapping[str, str]
+    declared_types: Mapping[str, Any]
     buckets: BucketSpec | None = None
     warnings: tuple[str, ...] = ()
 
@@ -133,8 +136,7 @@ def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[t
 def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageField, ...]:
     """The Parquet fields of a table: meta columns unless left out, data columns, dropped partition columns.
 
-    Times without a zone are annotated, for Spark's schema: behind a sync a column has the type that a statement or a
-    DataFrame declared.
+    Times without a zone are annotated: where statements made the metastore's table, Spark shows them as such.
 
     Raises:
         SchemaSyncError: the schema is not known, or a column cannot be converted.
@@ -190,7 +192,7 @@ def build_spec(
     if config.sync_as_datasource:
         serde |= {"path": base_path, HOODIE_QUERY_AS_RO_TABLE: str(view is View.READ_OPTIMIZED).lower()}
         parameters |= spark_table_parameters(
-            spark_schema_json(fields, partition_fields),
+            spark_schema_json(without_local_times(fields), partition_fields),
             partition_fields,
             chunk_length=config.schema_string_length,
             spark_version=config.spark_version,
@@ -211,6 +213,7 @@ def build_spec(
         serde_parameters=serde,
         table_parameters=parameters,
         commented=comments,
+        declared_types=column_types(spark_schema_json(fields)) if config.sync_as_datasource else {},
         buckets=buckets,
         warnings=(*target.warnings, *warnings, *type_warnings(tuple(fields))),
     )
