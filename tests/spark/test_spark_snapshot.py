@@ -33,14 +33,13 @@ def test_the_order_of_partition_fields_is_that_of_the_table():
 def planned(monkeypatch):
     """Plans a statement: its files, and the folders that were listed for it, by whichever client."""
     folders = []
-    list_folder = Storage.list
+    list_folders = Storage.list_local_folders
 
-    def record(storage, path="", *, walk=False, **how):
-        if walk:
-            folders.append(path)
-        return list_folder(storage, path, walk=walk, **how)
+    def record(storage, paths, refuses=None):
+        folders.extend(paths)
+        return list_folders(storage, paths, refuses)
 
-    monkeypatch.setattr(Storage, "list", record)
+    monkeypatch.setattr(Storage, "list_local_folders", record)
 
     def plan(path):
         folders.clear()
