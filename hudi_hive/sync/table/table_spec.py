@@ -174,8 +174,7 @@ def build_spec(
     Raises:
         SchemaSyncError: a column that Hive cannot hold, or two columns whose names differ in case alone.
     """
-    base_path = absolute(config.base_path)
-    in_glue = config.mode == "glue"
+    in_glue, base_path = config.mode == "glue", absolute(config.base_path)
     if in_glue:
         base_path = glue_location(base_path)
     by_name = {field.name: field for field in fields}
