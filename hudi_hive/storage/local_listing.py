@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.fs as pafs
 
 from hudi_hive.errors import StorageError, UnsafePathError
 from hudi_hive.metrics import IoCounters
@@ -38,6 +39,7 @@ _BATCH: Final = 1 << 12
 _ROWS: Final = 1 << 16
 """Entries that are held as Python values, about; then they become columns."""
 
+_DISK: Final = pafs.LocalFileSystem()
 
 _Skips = Callable[["os.DirEntry[str]", str], bool]
 """Whether a symbolic link is left out, by its path in the listing."""
@@ -84,7 +86,7 @@ class _Entries:
         self._paths: list[str] = []
         self._counts: list[int] = []
         self._names: list[str] = []
-        self._sizes: list[int] = []
+        self._sizes: list[int | None] = []  # of files
         self._mtimes: list[int] = []
         self._dirs: list[bool] = []
 
@@ -98,13 +100,16 @@ class _Entries:
         # A call over all at a time: a loop that looks at each entry for itself takes twice as long.
         if any(map(os.DirEntry.is_symlink, entries)):
             raise OSError("a symbolic link")
-        details = list(map(os.DirEntry.stat, entries))
-        self._dirs += list(map(os.DirEntry.is_dir, entries))
+        details, dirs = _sizes_and_times(entries), list(map(os.DirEntry.is_dir, entries))
+        self._dirs += dirs
         self._extend(folders, [len(folder.entries) for folder in folders], entries, details)
 
     def add_each(self, folder: _Folder) -> None:
         """Take in what is in a folder, without links that are passed over and entries that are gone."""
-        entries, details, dirs = [], [], []
+        entries: list[os.DirEntry[str]] = []
+        sizes: list[int | None] = []
+        mtimes: list[int] = []
+        dirs: list[bool] = []
         for entry in folder.entries:
             is_link = entry.is_symlink()
             path = f"{folder.path}/{entry.name}" if folder.path else entry.name
@@ -118,31 +123,32 @@ class _Entries:
                 # Reading it fails by name, where a name left out would be rows that are missed.
                 is_dir, detail = False, entry.stat(follow_symlinks=False)
             entries.append(entry)
-            details.append(detail)
+            sizes.append(detail.st_size)
+            mtimes.append(detail.st_mtime_ns)
             dirs.append(is_dir)
         self._dirs += dirs
-        self._extend([folder], [len(entries)], entries, details)
+        self._extend([folder], [len(entries)], entries, (sizes, mtimes))
 
     def _extend(
         self,
         folders: Sequence[_Folder],
         counts: list[int],
         entries: list[os.DirEntry[str]],
-        details: list[os.stat_result],
+        sizes_and_times: tuple[list[int | None], list[int]],
     ) -> None:
         self._numbers += [folder.number for folder in folders]
         self._paths += [folder.path for folder in folders]
         self._counts += counts
         self._names += map(attrgetter("name"), entries)
-        self._sizes += map(attrgetter("st_size"), details)
-        self._mtimes += map(attrgetter("st_mtime_ns"), details)
+        self._sizes += sizes_and_times[0]
+        self._mtimes += sizes_and_times[1]
         if len(self._names) >= _ROWS:
             self._flush()
 
     def _flush(self) -> None:
         folders = np.repeat(np.array(self._numbers, np.int64), self._counts)
         dirs = np.array(self._dirs, np.bool_)
-        sizes = np.array(self._sizes, np.int64)
+        sizes = pa.array(self._sizes, pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).copy()
         sizes[dirs] = 0
         columns = [folders, sizes, np.array(self._mtimes, np.int64) // 1_000_000, dirs]
         try:
@@ -286,6 +292,25 @@ class LocalFolders:
             if not missing_ok:
                 raise
             return []
+
+
+def _sizes_and_times(entries: list[os.DirEntry[str]]) -> tuple[list[int | None], list[int]]:
+    """Sizes of files and none of folders, and times of change in nanoseconds, of entries that are no symbolic links.
+
+    Arrow looks at many paths in one call and makes no ``os.stat_result`` of each, which takes longer than the look.
+
+    Raises:
+        OSError: an entry is gone.
+    """
+    try:
+        infos = _DISK.get_file_info(list(map(attrgetter("path"), entries)))
+    except UnicodeEncodeError:
+        details = list(map(os.DirEntry.stat, entries))
+        return [detail.st_size for detail in details], [detail.st_mtime_ns for detail in details]
+    mtimes = list(map(attrgetter("mtime_ns"), infos))
+    if None in mtimes:
+        raise FileNotFoundError("an entry is gone")
+    return list(map(attrgetter("size"), infos)), mtimes
 
 
 def _waits() -> int | None:

@@ -58,6 +58,9 @@ class FileSystem:
         metadata: dict[str, str] | None = None,
     ) -> NativeFile: ...
 
+class LocalFileSystem(FileSystem):
+    def __init__(self, *, use_mmap: bool = ...) -> None: ...
+
 class FileSystemHandler: ...
 
 class FSSpecHandler(FileSystemHandler):
