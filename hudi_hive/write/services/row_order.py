@@ -1,7 +1,7 @@
 """The order in which clustering writes the rows of an input group: by columns, or along a space-filling curve.
 
-Coordinates on the curve are whole numbers of 64 bits in the order of the column's values, spread over the group's range:
-what lies below its smallest value, and bits that all values share, would only take places from other columns.
+Coordinates on the curve are whole numbers of 64 bits in the order of the column's values, spread over the range of the
+group's values: high bits that all of them share would leave the order to the other columns.
 
 Source: RFC-28, ``SpaceCurveSortingHelper``, ``RangeSampleSort``.
 """
@@ -18,13 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError, UnsupportedTableError
-from hudi_hive.options import CurveBuildMethod, LayoutStrategy
+from hudi_hive.options import CurveBuildMethod, LayoutStrategy, Option
 from hudi_hive.options import services as options
 from hudi_hive.write.options import ClusteringSettings
 from hudi_hive.write.services.space_curves import BITS, Words, curve_order
 
 SORT_COLUMNS: Final = options.CLUSTERING_SORT_COLUMNS.name
-_OF_CURVES: Final = (options.LAYOUT_STRATEGY, options.CURVE_BUILD_METHOD, options.CURVE_SAMPLE_SIZE)
+_OF_CURVES: Final[tuple[Option[Any], ...]] = (
+    options.LAYOUT_STRATEGY,
+    options.CURVE_BUILD_METHOD,
+    options.CURVE_SAMPLE_SIZE,
+)
 _SIGN: Final = np.uint64(1 << (BITS - 1))
 _PREFIX: Final = BITS // 8
 
@@ -61,8 +65,7 @@ class RowOrder:
         Raises:
             InvalidOptionError: a parameter has a value that its option does not take.
         """
-        names = [name for option in _OF_CURVES for name in option.names]
-        merged = {name: text for known in (params, texts) for name, text in known.items() if name in names}
+        merged = {**params, **texts}
         columns = options.CLUSTERING_SORT_COLUMNS.of({SORT_COLUMNS: params.get(SORT_COLUMNS, "")})
         return cls(columns, *(option.of(merged) for option in _OF_CURVES))
 

@@ -1,7 +1,7 @@
 """Space-filling curves: where points of several dimensions lie on a Z-order or a Hilbert curve, by column.
 
-A point has a whole number of 64 bits in each dimension. Its place on the curve has 64 bits for each dimension: words, the
-most significant first.
+A point has a whole number of 64 bits in each dimension. Its place on the curve has 64 bits for each dimension, in
+words, the most significant first.
 
 Source: RFC-28; J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004).
 """
@@ -9,6 +9,7 @@ Source: RFC-28; J. Skilling, "Programming the Hilbert curve", AIP Conference Pro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -76,7 +77,7 @@ def _hilbert(points: list[Words]) -> list[Words]:
                 swapped = (first ^ axis) & (where_set ^ below)
                 first ^= where_set | swapped
                 axis ^= swapped
-    for before, axis in zip(axes, axes[1:], strict=False):
+    for before, axis in pairwise(axes):
         axis ^= before
     flipped = axes[-1] >> np.uint64(1)
     for bits in (1, 2, 4, 8, 16, 32):

@@ -152,7 +152,7 @@ class TableServices:
 
         Args:
             sort_columns: sort the rows of each group by these, as ``hoodie.clustering.plan.strategy.sort.columns``.
-            layout: how: ``linear``, or along a curve ``z-order`` or ``hilbert``, as ``hoodie.layout.optimize.strategy``.
+            layout: how, as ``hoodie.layout.optimize.strategy``: ``linear``, or along a curve, ``z-order``, ``hilbert``.
             schedule: only plan one.
             execute: only run what is planned.
 

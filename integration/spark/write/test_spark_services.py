@@ -210,7 +210,7 @@ def test_services_run_as_spark_tasks(spark, tmp_path, failing_attempts):
     write(trips(spark, 20, 22), path, "bulk_insert")
     model |= {"k20": 1.0, "k21": 1.0}
     spark.sparkContext.setJobGroup("services", "")
-    (clustered,) = hudi_spark.cluster(spark, path, sort_columns=["fare"])
+    (clustered,) = hudi_spark.cluster(spark, path, sort_columns=["fare", "id"], layout="hilbert")
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("services")) == 1
     assert clustered.action == "replacecommit"
     assert rows_of(path) == model

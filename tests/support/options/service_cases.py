@@ -133,10 +133,11 @@ def cluster_planned(path: Path, options: Mapping[str, str]) -> Any:
 
 
 def laid_out(path: Path, options: Mapping[str, str]) -> Any:
-    """The keys in each file of a clustering, in their order."""
-    _make_with_inserts(path)
+    """The keys in each file of a clustering by two columns, in their order."""
+    make(path)
+    put(path, LEAN, rows(ts=[one**4 for one in reversed(range(40))]))
     table = HudiTable.open(path)
-    table.cluster(options, sort_columns=["name", "id"])
+    table.cluster(options, sort_columns=["ts", "name"])
     files = table.client.file_system_view().latest_base_files()
     paths = [path / row["partition"] / row["name"] for row in files.to_pylist()]
     return sorted(tuple(pq.read_table(one)["id"].to_pylist()) for one in paths)
