@@ -42,7 +42,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "table clean": ("hudi-hive table clean /lake/drivers --conf hoodie.clean.commits.retained=3",),
     "table cluster": (
         "hudi-hive table cluster /lake/drivers --sort-columns city",
-        "hudi-hive table cluster /lake/drivers --sort-columns city,rating --layout z-order",
+        "hudi-hive table cluster /lake/drivers --sort-columns city,id --layout z-order",
         "hudi-hive table cluster /lake/drivers --conf hoodie.clustering.plan.partition.filter.mode=RECENT_DAYS",
     ),
     "table compact": ("hudi-hive table compact /lake/events --schedule",),

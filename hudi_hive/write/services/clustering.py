@@ -184,9 +184,10 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
         HudiHiveError: a slice cannot be read or written; the clustering is requested again.
     """
     context = context.reload()
-    if instant.is_completed or not keeps_plan(context, pending_still(context, instant)):
+    pending = None if instant.is_completed else pending_still(context, instant)
+    if pending is None or not keeps_plan(context, pending):
         raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
-    refuse_execution(context.client.timeline.requested_replace_metadata(instant), context.client.base_path)
+    refuse_execution(context.client.timeline.requested_replace_metadata(pending), context.client.base_path)
     context, instant = requested_again(context, instant)
     with context.lock():
         own = claim(context.reload(), instant)
