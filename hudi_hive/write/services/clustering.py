@@ -136,7 +136,8 @@ def _scheduled(now: ServiceContext, config: WriteConfig, partitions: Sequence[st
     params = RowOrder.of_settings(settings).params
     slices = with_source_files(now.client, groups.slices)
     plan = ClusteringPlan(bare, CLUSTER, slices, {}, execution_class(settings), params, groups.outputs)
-    payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
+    layout = now.client.config.layout
+    payload = encode_requested_replace(plan, now.client.base_path, layout, metrics=groups.metrics)
     return now.writer.create_requested(action, time, payload)
 
 

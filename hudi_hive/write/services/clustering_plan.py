@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -22,7 +22,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.write.options import ClusteringSettings
-from hudi_hive.write.services.compaction import busy_groups
+from hudi_hive.write.services.compaction import busy_groups, slice_metrics
 
 CLUSTER: Final = "CLUSTER"
 """The operation in commits of clusterings."""
@@ -37,10 +37,12 @@ class InputGroups:
     Attributes:
         slices: the slices of all input groups (``CLUSTERING_SCHEMA``), those of a group of one partition.
         outputs: for each input group, how many file groups it is written to.
+        metrics: for each input group, what rewriting it reads and writes.
     """
 
     slices: pa.Table
     outputs: tuple[int, ...]
+    metrics: tuple[Mapping[str, float], ...]
 
 
 def execution_class(settings: ClusteringSettings) -> str:
@@ -124,6 +126,7 @@ def input_groups(client: MetaClient, settings: ClusteringSettings, named: Sequen
     clustered = _clusterings(client) if settings.incremental else frozenset()
     rows: list[dict[str, Any]] = []
     outputs: list[int] = []
+    metrics: list[Mapping[str, float]] = []
     apart = settings.keeps_files_apart
     alone = apart or settings.single_groups or bool(settings.sort_columns)
     for own in by_partition.values():
@@ -133,9 +136,15 @@ def input_groups(client: MetaClient, settings: ClusteringSettings, named: Sequen
             if len(outputs) == settings.max_groups or (len(part) < 2 and not alone):
                 continue
             rows += [{**row, "group": len(outputs)} for row in part]
+            metrics.append(_metrics(part))
             outputs.append(1 if apart else -(-sum(row["size"] for row in part) // settings.target_file_size))
     table = pa.Table.from_pylist([{k: row[k] for k in CLUSTERING_SCHEMA.names} for row in rows], CLUSTERING_SCHEMA)
-    return InputGroups(table, tuple(outputs))
+    return InputGroups(table, tuple(outputs), tuple(metrics))
+
+
+def _metrics(slices: list[dict[str, Any]]) -> Mapping[str, float]:
+    each = [slice_metrics(row, sum(row["log_sizes"])) for row in slices]
+    return {name: sum(one[name] for one in each) for name in each[0]}
 
 
 def _small_slices(

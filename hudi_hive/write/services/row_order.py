@@ -163,6 +163,8 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 def _prefixes(chunk: pa.Array) -> Words:
     """The first eight bytes of each value as a number, zeros behind shorter ones."""
+    if not len(chunk):
+        return np.empty(0, np.uint64)  # without buffers
     texts = pc.cast(chunk, pa.large_binary())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]

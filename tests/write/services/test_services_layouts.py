@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hudi_hive import HudiTable
 from hudi_hive.cli import cli
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.formats.avro import read_container
 from hudi_hive.options import LayoutStrategy
 from hudi_hive.timeline import TimelineWriter
 from hudi_hive.timeline.payloads import ClusteringPlan, encode_requested_replace
@@ -35,6 +36,7 @@ HUDI_RUNS = "org.apache.hudi.client.clustering.run.strategy."
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.parquet.small.file.limit": "0"}
 STATISTICS = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03", "2024-02-01")
+METRICS = ("TOTAL_IO_MB", "TOTAL_IO_READ_MB", "TOTAL_IO_WRITE_MB", "TOTAL_LOG_FILES", "TOTAL_LOG_FILES_SIZE")
 ROWS = 4_000
 FILES = 64
 
@@ -217,6 +219,13 @@ def _files(table: HudiTable) -> list[pa.Table]:
     return [pq.read_table(Path(_path(table)) / name) for name in files["name"].to_pylist()]
 
 
+def _record(table: HudiTable, plan: ClusteringPlan) -> dict[str, Any]:
+    """The requested metadata of a clustering, as it lies on the timeline."""
+    path = Path(_path(table), plan.instant.path)
+    (record,) = read_container(path.read_bytes(), str(path))
+    return record
+
+
 def _pending(table: HudiTable) -> list[ClusteringPlan]:
     return list(HudiTable.open(_path(table)).timeline.pending_clustering_plans())
 
@@ -230,6 +239,8 @@ def test_a_plan_names_strategy_and_order_as_hudi_and_keeps_a_curve_for_its_run(v
     assert plan.strategy == HUDI_RUNS + "SparkSortAndSizeExecutionStrategy"
     assert plan.strategy_params[PLAN + "sort.columns"] == "x,y" and plan.strategy_params[LAYOUT] == "hilbert"
     assert plan.slices.num_rows == 3 and plan.output_groups == (1,)
+    (group,) = _record(table, plan)["clusteringPlan"]["inputGroups"]
+    assert len(group["slices"]) == 3 and group["metrics"] == dict.fromkeys(METRICS, 0.0)  # whole megabytes
     (commit,) = table.cluster(execute=True).result
     metadata = table.timeline.commit_metadata(commit)
     assert (commit.action, metadata.operation, metadata.replaced.num_rows) == ("replacecommit", "CLUSTER", 3)
