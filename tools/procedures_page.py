@@ -46,7 +46,7 @@ actions are the same but for what follows. One that fails leaves the table as it
   `skip_locking` changes nothing: the table's lock is always taken.
 - `run_compaction` plans when a compaction is due by `hoodie.compact.inline.max.delta.commits`, `run_clean` by
   `trigger_max_commits`, as in Hudi. `run_clustering` takes file groups that are alone, and leaves partitions alone in
-  which nothing was written since; `order_strategy` is `linear`, curves are refused.
+  which nothing was written since; `order_strategy` is `linear`, `z-order` or `hilbert`.
 - `rollback_to_savepoint` with a later savepoint in the way, and `rollback_to_instant` of what a savepoint keeps or
   later commits are based on, are refused; Hudi fails in the middle and leaves a table that nobody can write.
 - `truncate_table` is a commit without rows, and so can be undone; Hudi deletes the folder.

@@ -64,6 +64,35 @@ class IndexType(StrEnum):
         return self not in (IndexType.SIMPLE, IndexType.BLOOM, IndexType.BUCKET, IndexType.INMEMORY)
 
 
+class LayoutStrategy(StrEnum):
+    """In what order clustering brings rows by its sort columns (``hoodie.layout.optimize.strategy``)."""
+
+    LINEAR = "linear"
+    ZORDER = "z-order"
+    HILBERT = "hilbert"
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether rows come in the order of a space-filling curve, which counts all sort columns alike."""
+        return self is not LayoutStrategy.LINEAR
+
+
+class CurveBuildMethod(StrEnum):
+    """What places a value on a space-filling curve (``hoodie.layout.optimize.curve.build.method``)."""
+
+    DIRECT = "DIRECT"
+    SAMPLE = "SAMPLE"
+
+
+class PartitionFilterMode(StrEnum):
+    """Which partitions a clustering is planned for (``hoodie.clustering.plan.partition.filter.mode``)."""
+
+    NONE = "NONE"
+    RECENT_DAYS = "RECENT_DAYS"
+    SELECTED_PARTITIONS = "SELECTED_PARTITIONS"
+    DAY_ROLLING = "DAY_ROLLING"
+
+
 class QueryType(StrEnum):
     """What a scan shows of a table (``hoodie.datasource.query.type``)."""
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
+from hudi_hive.options.kinds import CurveBuildMethod, LayoutStrategy, PartitionFilterMode
 from hudi_hive.options.parsers import (
     any_text,
     between,
     boolean,
     choice,
+    integer,
     items,
     java_class,
+    mapped,
+    member,
     optional,
     positive,
     text,
@@ -236,27 +240,112 @@ INCREMENTAL_SERVICES: Final = Option(
     "Leave partitions alone in which nothing was written since they were clustered. `CALL run_clustering` has it on.",
     honoured_by=(WRITE,),
 )
+SIZE_BASED_PLANS: Final = (
+    "SparkSizeBasedClusteringPlanStrategy",
+    "JavaSizeBasedClusteringPlanStrategy",
+    "FlinkSizeBasedClusteringPlanStrategy",
+)
+RECENT_DAYS_PLANS: Final = (
+    "SparkRecentDaysClusteringPlanStrategy",
+    "JavaRecentDaysClusteringPlanStrategy",
+    "FlinkRecentDaysClusteringPlanStrategy",
+)
+SELECTED_PARTITIONS_PLANS: Final = (
+    "SparkSelectedPartitionsClusteringPlanStrategy",
+    "FlinkSelectedPartitionsClusteringPlanStrategy",
+)
+SINGLE_FILE_PLAN: Final = "SparkSingleFileSortPlanStrategy"
 CLUSTERING_PLAN_STRATEGY: Final = Option(
     "hoodie.clustering.plan.strategy.class",
     optional(
         java_class(
-            "SparkSizeBasedClusteringPlanStrategy",
+            *SIZE_BASED_PLANS,
+            *RECENT_DAYS_PLANS,
+            *SELECTED_PARTITIONS_PLANS,
+            SINGLE_FILE_PLAN,
             others="leave the option out for the strategy by size, and choose partitions by "
-            "hoodie.clustering.plan.strategy.partition.selected or .partition.regex.pattern",
+            "hoodie.clustering.plan.partition.filter.mode",
         )
     ),
     None,
-    "How file groups are chosen: small ones, by size.",
-    harmless={WRITE: "the one strategy that it takes is what is done without it; all others are refused by name"},
+    "How file groups are chosen: small ones, by size; those of recent or of selected partitions set the filter mode, "
+    "as in Hudi; `SparkSingleFileSortPlanStrategy` makes each file group an input group of its own, written as one.",
+    honoured_by=(WRITE,),
 )
+SORT_AND_SIZE_EXECUTIONS: Final = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy")
+SINGLE_FILE_EXECUTION: Final = "SparkSingleFileSortExecutionStrategy"
 CLUSTERING_EXECUTION_STRATEGY: Final = Option(
     "hoodie.clustering.execution.strategy.class",
     optional(
-        java_class("SparkSortAndSizeExecutionStrategy", others="leave the option out for rows sorted and cut by size")
+        java_class(
+            *SORT_AND_SIZE_EXECUTIONS,
+            SINGLE_FILE_EXECUTION,
+            others="leave the option out for rows sorted and cut by size",
+        )
     ),
     None,
-    "How chosen groups are written: sorted, cut by size.",
-    harmless={WRITE: "the one strategy that it takes is what is done without it; all others are refused by name"},
+    "How chosen groups are written, which their plan names: sorted and cut by size, or with "
+    "`SparkSingleFileSortExecutionStrategy` one file for each, of plans of `SparkSingleFileSortPlanStrategy`.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_PARTITION_FILTER: Final = Option(
+    "hoodie.clustering.plan.partition.filter.mode",
+    member(PartitionFilterMode),
+    PartitionFilterMode.NONE,
+    "Which partitions are clustered: all; the last ones by name (`RECENT_DAYS`); those from one to another by name "
+    "(`SELECTED_PARTITIONS`); each 24th by name, by the hour of the day (`DAY_ROLLING`).",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_LOOKBACK: Final = Option(
+    "hoodie.clustering.plan.strategy.daybased.lookback.partitions",
+    integer,
+    2,
+    "`RECENT_DAYS`: how many partitions; all for 0 or less.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_SKIPPED: Final = Option(
+    "hoodie.clustering.plan.strategy.daybased.skipfromlatest.partitions",
+    integer,
+    0,
+    "`RECENT_DAYS`: how many of the last partitions are left alone.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_BEGIN_PARTITION: Final = Option(
+    "hoodie.clustering.plan.strategy.cluster.begin.partition",
+    optional(any_text),
+    None,
+    "`SELECTED_PARTITIONS`: the first partition, by name.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_END_PARTITION: Final = Option(
+    "hoodie.clustering.plan.strategy.cluster.end.partition",
+    optional(any_text),
+    None,
+    "`SELECTED_PARTITIONS`: the last partition, by name.",
+    honoured_by=(WRITE,),
+)
+LAYOUT_STRATEGY: Final = Option(
+    "hoodie.layout.optimize.strategy",
+    mapped({**{one.value: one for one in LayoutStrategy}, "zorder": LayoutStrategy.ZORDER}),
+    LayoutStrategy.LINEAR,
+    "How clustered rows are ordered by the sort columns: by one after the other, or along a space-filling curve, by "
+    "which files hold narrow ranges of each of them. A plan keeps it for its run.",
+    honoured_by=(WRITE,),
+)
+CURVE_BUILD_METHOD: Final = Option(
+    "hoodie.layout.optimize.curve.build.method",
+    member(CurveBuildMethod),
+    CurveBuildMethod.DIRECT,
+    "What places values on the curve: their bits, or how many values of a sample lie below, which spreads values "
+    "evenly that are not.",
+    honoured_by=(WRITE,),
+)
+CURVE_SAMPLE_SIZE: Final = Option(
+    "hoodie.layout.optimize.build.curve.sample.size",
+    positive,
+    200_000,
+    "Rows of an input group that are sampled with the method `SAMPLE`.",
+    honoured_by=(WRITE,),
 )
 CLUSTERING_PARTITION_REGEX: Final = Option(
     "hoodie.clustering.plan.strategy.partition.regex.pattern",
@@ -308,6 +397,14 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_EXECUTION_STRATEGY,
     CLUSTERING_PARTITION_REGEX,
     CLUSTERING_PARTITIONS,
+    CLUSTERING_PARTITION_FILTER,
+    CLUSTERING_LOOKBACK,
+    CLUSTERING_SKIPPED,
+    CLUSTERING_BEGIN_PARTITION,
+    CLUSTERING_END_PARTITION,
+    LAYOUT_STRATEGY,
+    CURVE_BUILD_METHOD,
+    CURVE_SAMPLE_SIZE,
 )
 
 # -- metrics -----------------------------------------------------------------------------------------------------------

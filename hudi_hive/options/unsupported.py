@@ -94,6 +94,5 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.write.commit.callback.on", _OFF, "call back after the write returned"),
     _unsupported("hoodie.precommit.validators", ("",), "check the rows before they are written"),
     _unsupported("hoodie.merge.data.validation.enabled", _OFF, "rows are counted in the write's own way"),
-    _unsupported("hoodie.layout.optimize.enable", _OFF, "cluster with hoodie.clustering.plan.strategy.sort.columns"),
-    _unsupported("hoodie.layout.optimize.strategy", ("linear",), "space-filling curves are not written"),
+    _unsupported("hoodie.layout.optimize.enable", _OFF, "Hudi itself goes by hoodie.layout.optimize.strategy alone"),
 )

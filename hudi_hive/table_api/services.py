@@ -59,6 +59,7 @@ class MaintainedTable(TableMoment):
         options: Options | None = None,
         *,
         sort_columns: Sequence[str] = (),
+        layout: str | None = None,
         schedule: bool = False,
         execute: bool = False,
     ) -> ServiceReport[list[Instant]]:
@@ -67,6 +68,8 @@ class MaintainedTable(TableMoment):
         Args:
             options: Hudi's write options (``hoodie.clustering.*``, ``hoodie.write.lock.*`` …).
             sort_columns: sort the rows of each group by these.
+            layout: how: ``linear``, or along a space-filling curve, ``z-order`` or ``hilbert``, by which files hold
+                narrow ranges of each sort column.
             schedule: only plan one.
             execute: only run what is planned.
 
@@ -74,13 +77,15 @@ class MaintainedTable(TableMoment):
             The completed commits; with ``schedule`` the plan, if there is anything to do.
 
         Raises:
-            InvalidOptionError: both ``schedule`` and ``execute``.
+            InvalidOptionError: both ``schedule`` and ``execute``, or a layout that there is not, or one of no columns.
             UnknownColumnError: a sort column is not in the table.
             UnsupportedTableError: the table has a bucket index.
         """
         return self._serve(
             options,
-            lambda services: services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute),
+            lambda services: services.cluster(
+                sort_columns=sort_columns, layout=layout, schedule=schedule, execute=execute
+            ),
         )
 
     def clean(self, options: Options | None = None) -> ServiceReport[CleanMetadata | None]:

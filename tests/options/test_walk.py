@@ -41,7 +41,7 @@ _CASES = (
     *STORAGE_CASES,
 )
 CASES = {(case.option.name, case.face): case for case in _CASES}
-_CLASSES = ("SparkSizeBasedClusteringPlanStrategy", "SparkSortAndSizeExecutionStrategy", "HiveSyncTool")
+_CLASSES = ("HiveSyncTool",)
 SAMPLES = ("true", "7", "DEFAULT", "DIRECT", "0.5", "x", *_CLASSES)
 
 _HELD = {"hoodie.write.lock.provider": FILE_LOCK, "hoodie.write.lock.client.num_retries": "1"}

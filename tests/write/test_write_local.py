@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudi_hive.errors import SchemaError, WriteError
+from hudi_hive.errors import InvalidOptionError, SchemaError, WriteError
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.files.markers import MarkerKind
@@ -259,6 +259,34 @@ def test_bulk_inserts_can_be_sorted(tmp_path):
     again = make(tmp_path / "again", 8, COPY_ON_WRITE, partition_fields=[])
     again.bulk_insert(mixed, other)
     assert again.scan(selected_fields=["fare"]).to_arrow().column("fare").to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("column", "why"), [("none", "is not in the table"), ("tags", "of type list.* has no order")])
+def test_bulk_inserts_are_not_begun_if_they_cannot_be_sorted(column, why, tmp_path):
+    table = HudiTable.create(tmp_path / "t", name="t", record_keys=["id"])
+    before = sorted(tmp_path.rglob("*"))
+    options = {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": column, **OFF}
+    with pytest.raises(InvalidOptionError, match=f"sort.columns: sort column '{column}' {why}"):
+        table.bulk_insert(pa.table({"id": [1], "tags": [[1]]}), options)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("NONE", ["c", "a", "b"]),
+        ("PARTITION_PATH_REPARTITION", ["c", "a", "b"]),
+        ("PARTITION_PATH_REPARTITION_AND_SORT", ["c", "a", "b"]),
+        ("PARTITION_SORT", ["a", "b", "c"]),
+        ("GLOBAL_SORT", ["a", "b", "c"]),
+    ],
+)
+def test_each_sort_mode_of_bulk_inserts_has_its_order_within_a_partition(mode, expected, tmp_path):
+    table = make(tmp_path, 8, COPY_ON_WRITE)
+    mixed = rows(("c", "sf", 1, 1), ("z", "la", 2, 1), ("a", "sf", 3, 1), ("b", "sf", 2, 1))
+    table.bulk_insert(mixed, {"hoodie.bulkinsert.sort.mode": mode, **OFF})
+    scan = table.scan("city = 'sf'", selected_fields=["id"])
+    assert scan.to_arrow().column("id").to_pylist() == expected and scan.plan().slices.num_rows == 1
 
 
 @everywhere

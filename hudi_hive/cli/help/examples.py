@@ -40,7 +40,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "table": ("hudi-hive table create /lake/rides --name rides --record-key id",),
     "table archive": ("hudi-hive table archive /lake/drivers --conf hoodie.keep.min.commits=20",),
     "table clean": ("hudi-hive table clean /lake/drivers --conf hoodie.clean.commits.retained=3",),
-    "table cluster": ("hudi-hive table cluster /lake/drivers --sort-columns city",),
+    "table cluster": (
+        "hudi-hive table cluster /lake/drivers --sort-columns city",
+        "hudi-hive table cluster /lake/drivers --sort-columns city,id --layout z-order",
+        "hudi-hive table cluster /lake/drivers --conf hoodie.clustering.plan.partition.filter.mode=RECENT_DAYS",
+    ),
     "table compact": ("hudi-hive table compact /lake/events --schedule",),
     "table create": (
         "hudi-hive table create /lake/rides --name rides --record-key id --partition city --ordering ts",

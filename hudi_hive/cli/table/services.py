@@ -10,6 +10,7 @@ import click
 from hudi_hive.cli.common import with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.cli.table.service_target import ServiceTarget, service_target
+from hudi_hive.options import LayoutStrategy
 
 if TYPE_CHECKING:
     from hudi_hive.timeline import Instant
@@ -89,13 +90,25 @@ def compact(target: ServiceTarget, schedule: bool, execute: bool, output: Output
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
 @click.option("--execute", is_flag=True, help="Only run what is planned.")
 @click.option("--sort-columns", metavar="A,B", help="Sort the rows of each group by these columns.")
+@click.option(
+    "--layout",
+    type=click.Choice([one.value for one in LayoutStrategy]),
+    help="How: by one column after the other (linear), or along a space-filling curve through all of them.",
+)
 @with_output
-def cluster(target: ServiceTarget, schedule: bool, execute: bool, sort_columns: str | None, output: Output) -> None:
+def cluster(
+    target: ServiceTarget,
+    schedule: bool,
+    execute: bool,
+    sort_columns: str | None,
+    layout: str | None,
+    output: Output,
+) -> None:
     """Join small file groups into larger ones, sorted if asked."""
     _refuse_both(schedule=schedule, execute=execute)
     services = target.open("clustering")
     columns = (sort_columns,) if sort_columns else ()
-    instants = services.cluster(sort_columns=columns, schedule=schedule, execute=execute)
+    instants = services.cluster(sort_columns=columns, layout=layout, schedule=schedule, execute=execute)
     if schedule:
         _show_plan(instants, output, _NOT_CLUSTERED)
     else:

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import (
     from_arrow_schema,
@@ -54,6 +53,7 @@ from hudi_hive.write.records import (
     table_generator,
 )
 from hudi_hive.write.schema import WriterSchema, writer_schema
+from hudi_hive.write.writers import refuse_sort_columns
 
 TASKS_PER_CORE: Final = 2
 
@@ -73,6 +73,9 @@ class IncomingRows:
         schema: the writer's schema.
         records: none, with the schema of the files that are written.
         columns: of prepared rows.
+
+    Raises:
+        InvalidOptionError: a bulk insert is to be sorted by columns that have no order.
     """
 
     def __init__(
@@ -89,6 +92,8 @@ class IncomingRows:
         self.spec = MergeSpec.from_config(client.config)
         columns = [*RECORD_KEY_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)]
         self.columns = pa.schema(columns if changes is None else [*columns, OPERATION_FIELD])
+        named = [item for item in self.columns if item.name not in META_FIELDS]
+        refuse_sort_columns(config, pa.schema(named), client.base_path)
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         physical = physical_schema(self.schema.avro, dropped)
         self.records = KeyedRecords(self.columns.empty_table(), physical, self.spec)
@@ -213,14 +218,8 @@ def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
     """Rows of a bulk insert as ``hoodie.bulkinsert.sort.mode`` or the sort columns ask for them.
 
     Sorted ones come to tasks by ranges, so that a task writes few partitions and files of narrow ranges.
-
-    Raises:
-        InvalidOptionError: a sort column that the table does not have.
     """
     mode, names = config.files.bulk_insert_sort, list(config.files.bulk_insert_sort_columns)
-    unknown = [name for name in names if name not in rows.columns or name in META_FIELDS]
-    if unknown:
-        raise InvalidOptionError(f"sort column {unknown[0]!r} is not in the table")
     path, key = sql.col(PARTITION_PATH), sql.col(RECORD_KEY)
     if names:
         return rows.orderBy(path, *[sql.col(f"`{name}`").asc_nulls_last() for name in names])

@@ -92,6 +92,7 @@ def cluster(
     options: Mapping[str, Any] | None = None,
     *,
     sort_columns: Sequence[str] = (),
+    layout: str | None = None,
     schedule: bool = False,
     execute: bool = False,
     storage_options: Mapping[str, Any] | None = None,
@@ -101,6 +102,7 @@ def cluster(
     Args:
         spark, path, options, storage_options: see :func:`table_services`.
         sort_columns: sort the rows of each group by these.
+        layout: how: ``linear``, or along a space-filling curve, ``z-order`` or ``hilbert``.
         schedule: only plan one.
         execute: only run what is planned.
 
@@ -108,7 +110,7 @@ def cluster(
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
     with _running(spark, "cluster", path, options, storage_options) as services:
-        return services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute)
+        return services.cluster(sort_columns=sort_columns, layout=layout, schedule=schedule, execute=execute)
 
 
 def clean(

@@ -55,6 +55,7 @@ def encode_requested_replace(
     *,
     strategy_params: Mapping[str, str] | None = None,
     output_groups: Mapping[int, int] | None = None,
+    metrics: Sequence[Mapping[str, float]] = (),
 ) -> bytes:
     """Encode the requested metadata of a replacecommit or clustering.
 
@@ -65,6 +66,7 @@ def encode_requested_replace(
         layout: timeline layout version.
         strategy_params: options of the strategy, the sort columns for one; those of the plan without it.
         output_groups: input group -> number of file groups to come of it; as in the plan without it.
+        metrics: for each input group, numbers for who looks at the plan; none without it.
     """
     if plan is None or not plan.is_clustering:
         operation = plan.operation if plan is not None else None
@@ -74,7 +76,9 @@ def encode_requested_replace(
         "strategyParams": dict(plan.strategy_params if strategy_params is None else strategy_params),
     }
     clustering = {
-        "inputGroups": _clustering_groups(plan, base_path, output_groups or dict(enumerate(plan.output_groups))),
+        "inputGroups": _clustering_groups(
+            plan, base_path, output_groups or dict(enumerate(plan.output_groups)), dict(enumerate(metrics))
+        ),
         "strategy": strategy,
         "extraMetadata": {},
         "preserveHoodieMetadata": True,
@@ -88,7 +92,12 @@ def encode_requested_replace(
     return _container("HoodieRequestedReplaceMetadata", record, layout)
 
 
-def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapping[int, int]) -> list[dict[str, Any]]:
+def _clustering_groups(
+    plan: plans.ClusteringPlan,
+    base_path: str,
+    outputs: Mapping[int, int],
+    metrics: Mapping[int, Mapping[str, float]],
+) -> list[dict[str, Any]]:
     groups: dict[int, list[dict[str, Any]]] = {}
     for row in plan.slices.to_pylist():
         partition, base_file = row["partition"], row["base_file"]
@@ -101,7 +110,11 @@ def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapp
         }
         groups.setdefault(row["group"], []).append(part)
     return [
-        {"slices": groups[number], "metrics": {}, "numOutputFileGroups": outputs.get(number, 1)}
+        {
+            "slices": groups[number],
+            "metrics": dict(metrics.get(number, {})),
+            "numOutputFileGroups": outputs.get(number, 1),
+        }
         for number in sorted(groups)
     ]
 

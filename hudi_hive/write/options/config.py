@@ -277,6 +277,7 @@ _KEEP: Final = (services.KEEP_MIN_COMMITS, services.KEEP_MAX_COMMITS)
 def _check(config: WriteConfig) -> None:
     """What options may not say together."""
     config.metrics.check()
+    config.clustering.check()
     if not 0 < config.index.bloom_fpp < 1:
         raise InvalidOptionError(f"{write.BLOOM_FPP}={config.index.bloom_fpp} must be above 0 and below 1")
     if config.archive.min_commits >= config.archive.max_commits:

@@ -6,11 +6,23 @@ Sizes are bytes, times are what the option says.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import require_prometheus
-from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, read, services, write
+from hudi_hive.options import (
+    CurveBuildMethod,
+    DuplicatePolicy,
+    IndexType,
+    LayoutStrategy,
+    Operation,
+    PartitionFilterMode,
+    locks,
+    read,
+    services,
+    write,
+)
 
 __all__ = [
     "ArchiveSettings",
@@ -211,6 +223,77 @@ class ClusteringSettings:
     incremental: bool = services.INCREMENTAL_SERVICES.field()
     partition_regex: str | None = services.CLUSTERING_PARTITION_REGEX.field()
     partitions: tuple[str, ...] = services.CLUSTERING_PARTITIONS.field()
+    plan_class: str | None = services.CLUSTERING_PLAN_STRATEGY.field()
+    execution_class: str | None = services.CLUSTERING_EXECUTION_STRATEGY.field()
+    filter_mode: PartitionFilterMode = services.CLUSTERING_PARTITION_FILTER.field()
+    lookback: int = services.CLUSTERING_LOOKBACK.field()
+    skipped: int = services.CLUSTERING_SKIPPED.field()
+    begin_partition: str | None = services.CLUSTERING_BEGIN_PARTITION.field()
+    end_partition: str | None = services.CLUSTERING_END_PARTITION.field()
+    layout: LayoutStrategy = services.LAYOUT_STRATEGY.field()
+    build_method: CurveBuildMethod = services.CURVE_BUILD_METHOD.field()
+    sample_size: int = services.CURVE_SAMPLE_SIZE.field()
+
+    @property
+    def execution(self) -> str:
+        """Simple name of the execution strategy's class, which the plan names."""
+        return (self.execution_class or services.SORT_AND_SIZE_EXECUTIONS[0]).rpartition(".")[2]
+
+    @property
+    def keeps_files_apart(self) -> bool:
+        """Whether each file group is an input group of its own, which is written as one."""
+        return (self.plan_class or "").rpartition(".")[2] == services.SINGLE_FILE_PLAN
+
+    @property
+    def partition_filter(self) -> PartitionFilterMode:
+        """The filter mode, which the class of a plan strategy stands for as well."""
+        name = (self.plan_class or "").rpartition(".")[2]
+        if name in services.RECENT_DAYS_PLANS:
+            return PartitionFilterMode.RECENT_DAYS
+        if name in services.SELECTED_PARTITIONS_PLANS:
+            return PartitionFilterMode.SELECTED_PARTITIONS
+        return self.filter_mode
+
+    def check(self) -> None:
+        """Refuse strategies that do not go together.
+
+        Raises:
+            InvalidOptionError: one file for each group of plans that join groups, selected partitions without the first
+                and the last, a curve of clusterings behind writes without sort columns, or a pattern that is none.
+        """
+        if self.execution == services.SINGLE_FILE_EXECUTION and not self.keeps_files_apart:
+            raise InvalidOptionError(
+                f"{services.CLUSTERING_EXECUTION_STRATEGY}={self.execution_class} writes plans of one file for each "
+                "group alone",
+                remedy=f"set {services.CLUSTERING_PLAN_STRATEGY}={services.SINGLE_FILE_PLAN}",
+            )
+        begins = self.begin_partition is not None or self.end_partition is not None
+        if self.partition_filter is PartitionFilterMode.SELECTED_PARTITIONS and not begins:
+            raise InvalidOptionError(
+                f"{services.CLUSTERING_PARTITION_FILTER}={self.partition_filter} has no partitions",
+                remedy=f"give {services.CLUSTERING_BEGIN_PARTITION}, {services.CLUSTERING_END_PARTITION} or both",
+            )
+        if self.inline or self.schedule_inline:
+            self.check_layout()
+        try:
+            re.compile(self.partition_regex or "")
+        except re.error as error:
+            raise InvalidOptionError(
+                f"{services.CLUSTERING_PARTITION_REGEX}={self.partition_regex} is no regular expression: {error}",
+                remedy="correct it, or leave the option out",
+            ) from error
+
+    def check_layout(self) -> None:
+        """Refuse a curve through no columns.
+
+        Raises:
+            InvalidOptionError: a space-filling curve without sort columns.
+        """
+        if self.layout.is_curve and not self.sort_columns:
+            raise InvalidOptionError(
+                f"{services.LAYOUT_STRATEGY}={self.layout} orders rows by sort columns, and there are none",
+                remedy=f"give {services.CLUSTERING_SORT_COLUMNS}",
+            )
 
 
 @dataclass(frozen=True, slots=True)

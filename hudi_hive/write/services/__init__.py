@@ -9,7 +9,6 @@ from __future__ import annotations
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import CleanPolicy, clean, execute_clean, plan_clean
 from hudi_hive.write.services.clustering import (
-    SORT_COLUMNS,
     cluster,
     execute_clustering,
     pending_clusterings,
@@ -21,7 +20,6 @@ from hudi_hive.write.services.metadata_services import MetadataServices, Metadat
 from hudi_hive.write.services.table_services import TableServices
 
 __all__ = [
-    "SORT_COLUMNS",
     "CleanPolicy",
     "InlineReport",
     "MetadataServices",

@@ -9,30 +9,22 @@ Source: docs/format.md#plans, RFC-19.
 from __future__ import annotations
 
 import logging
-import re
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import (
-    CommitOutcomeUnknownError,
-    UnknownColumnError,
-    UnsupportedTableError,
-    WriteConflictError,
-    WriteError,
-)
+from hudi_hive.errors import CommitOutcomeUnknownError, WriteConflictError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
-from hudi_hive.options import services as options
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.timeline.payloads import CLUSTERING_SCHEMA, ClusteringPlan, encode_commit, encode_requested_replace
+from hudi_hive.timeline.payloads import ClusteringPlan, encode_commit, encode_requested_replace
 from hudi_hive.write.column_indexes import left_by
 from hudi_hive.write.commit import metadata_changes
 from hudi_hive.write.coordination import (
@@ -64,7 +56,7 @@ from hudi_hive.write.service_base import (
     refuse_pending_restore,
     refuse_pending_undo,
 )
-from hudi_hive.write.services.compaction import busy_groups
+from hudi_hive.write.services.clustering_plan import CLUSTER, execution_class, input_groups, refuse_execution
 from hudi_hive.write.services.rewrite import (
     NewBase,
     plan_of,
@@ -74,12 +66,10 @@ from hudi_hive.write.services.rewrite import (
     with_source_files,
     write_base,
 )
+from hudi_hive.write.services.row_order import RowOrder
 
 _log = logging.getLogger(__name__)
 
-SORT_COLUMNS: Final = options.CLUSTERING_SORT_COLUMNS.name
-_EXECUTION: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
-_CLUSTER: Final = "CLUSTER"
 _BATCH_ROWS: Final = 65_536
 
 
@@ -114,7 +104,13 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
     Groups that a table service is at are left alone. A lone group is clustered only if the rows are to be sorted, or
     the options say so.
 
+    Args:
+        context: the table; its lock must not be held. ``hoodie.clustering.*`` and ``hoodie.layout.optimize.*`` of its
+            options say what is clustered, and how.
+        partitions: the partitions that are clustered, in place of those that the options name.
+
     Raises:
+        InvalidOptionError: a space-filling curve without sort columns.
         UnknownColumnError: a sort column is not in the table.
         UnsupportedTableError: a strategy that is not known, a sort column without an order, or groups that are buckets.
         WriteError: version 6: a write is pending, which may be about to append to a group that would be replaced.
@@ -130,23 +126,25 @@ def _scheduled(now: ServiceContext, config: WriteConfig, partitions: Sequence[st
     refuse_pending_restore(now.client)
     refuse_pending_undo(now)
     _check(now.client, settings)
-    slices, outputs = plan_groups(now.client, settings, partitions)
-    if not slices.num_rows:
+    groups = input_groups(now.client, settings, partitions)
+    if not groups.outputs:
         return None
-    refuse_buckets(now.client, config.index.kind, slices)
+    refuse_buckets(now.client, config.index.kind, groups.slices)
     time = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
     action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
     bare = Instant(time, action, State.REQUESTED, None, "", "")
-    params = {SORT_COLUMNS: ",".join(settings.sort_columns)} if settings.sort_columns else {}
-    slices = with_source_files(now.client, slices)
-    plan = ClusteringPlan(bare, "CLUSTER", slices, {}, _EXECUTION, params, outputs)
-    payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
+    params = RowOrder.of_settings(settings).params
+    slices = with_source_files(now.client, groups.slices)
+    plan = ClusteringPlan(bare, CLUSTER, slices, {}, execution_class(settings), params, groups.outputs)
+    layout = now.client.config.layout
+    payload = encode_requested_replace(plan, now.client.base_path, layout, metrics=groups.metrics)
     return now.writer.create_requested(action, time, payload)
 
 
 def _check(client: MetaClient, settings: ClusteringSettings) -> None:
+    settings.check_layout()
     if settings.sort_columns:
-        _check_sort(client, client.schema(), settings.sort_columns)
+        RowOrder.of_settings(settings).check(client.schema(), client.base_path)
     pending = client.timeline.pending({DELTA_COMMIT})
     if client.config.layout == 1 and pending:
         raise WriteError(
@@ -155,71 +153,6 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
             instant=pending[0].requested,
             remedy="wait for it, or roll it back if its writer is dead",
         )
-
-
-def _check_sort(client: MetaClient, schema: pa.Schema, columns: Sequence[str]) -> None:
-    missing = sorted(set(columns) - set(schema.names))
-    if missing:
-        raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=client.base_path)
-    for name in columns:
-        kind = schema.field(name).type
-        if pa.types.is_list(kind) or pa.types.is_map(kind):
-            raise UnsupportedTableError(
-                f"rows are not sorted by column {name!r} of type {kind}", path=client.base_path, remedy="name others"
-            )
-
-
-def plan_groups(
-    client: MetaClient, settings: ClusteringSettings, partitions: Sequence[str] | None
-) -> tuple[pa.Table, tuple[int, ...]]:
-    """Input groups of slices of one partition each (``CLUSTERING_SCHEMA``), and to how many file groups each goes."""
-    chosen = list(partitions or settings.partitions) or None
-    view = client.file_system_view(chosen)
-    slices = view.latest_merged_file_slices()
-    busy = busy_groups(client)
-    pattern = None if settings.partition_regex is None else re.compile(settings.partition_regex)
-    by_partition: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in slices.to_pylist():
-        size = (row["base_size"] or 0) + sum(row["log_sizes"])
-        if (row["partition"], row["file_id"]) in busy or size >= settings.small_file_limit:
-            continue
-        if pattern is None or pattern.fullmatch(row["partition"]):
-            by_partition[row["partition"]].append({**row, "size": size})
-    clustered = _clusterings(client) if settings.incremental else frozenset()
-    rows: list[dict[str, Any]] = []
-    outputs: list[int] = []
-    alone = settings.single_groups or bool(settings.sort_columns)
-    for own in by_partition.values():
-        if all(row["base_instant"] in clustered and not row["log_files"] for row in own):
-            continue
-        for part in _packed(own, settings.max_group_size):
-            if len(outputs) == settings.max_groups or (len(part) < 2 and not alone):
-                continue
-            rows += [{**row, "group": len(outputs)} for row in part]
-            outputs.append(-(-sum(row["size"] for row in part) // settings.target_file_size))
-    table = pa.Table.from_pylist([{k: row[k] for k in CLUSTERING_SCHEMA.names} for row in rows], CLUSTERING_SCHEMA)
-    return table, tuple(outputs)
-
-
-def _clusterings(client: MetaClient) -> frozenset[str]:
-    """Times of the completed clusterings on the active timeline."""
-    timeline = client.timeline
-    replaced = timeline.completed({REPLACE_COMMIT})
-    return frozenset(one.requested for one in replaced if timeline.commit_metadata(one).operation == _CLUSTER)
-
-
-def _packed(rows: list[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:
-    """Slices, the largest first, in groups of at most so many bytes."""
-    group: list[dict[str, Any]] = []
-    size = 0
-    for row in sorted(rows, key=lambda row: -int(row["size"])):
-        if group and size + row["size"] > most:
-            yield group
-            group, size = [], 0
-        group.append(row)
-        size += row["size"]
-    if group:
-        yield group
 
 
 # -- running ---------------------------------------------------------------------------------------------------------
@@ -232,7 +165,7 @@ class _Task:
     write_context: WriteContext
     plan: ScanPlan
     bases: tuple[NewBase, ...]
-    sort_columns: tuple[str, ...]
+    order: RowOrder
 
 
 def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
@@ -248,11 +181,14 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     Raises:
         WriteConflictError: another process is at this clustering, or has completed it; or writes came before it, and
             its plan is dropped.
+        UnsupportedTableError: the plan names a strategy that is not known; nothing is written, and it stays as it is.
         HudiHiveError: a slice cannot be read or written; the clustering is requested again.
     """
     context = context.reload()
-    if instant.is_completed or not keeps_plan(context, pending_still(context, instant)):
+    pending = None if instant.is_completed else pending_still(context, instant)
+    if pending is None or not keeps_plan(context, pending):
         raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
+    refuse_execution(context.client.timeline.requested_replace_metadata(pending), context.client.base_path)
     context, instant = requested_again(context, instant)
     with context.lock():
         own = claim(context.reload(), instant)
@@ -282,7 +218,9 @@ def _run(own: Claim) -> Instant:
     client = context.client
     plan = client.timeline.requested_replace_metadata(own.instant)
     write_context, metadata = service_write_context(context, time)
-    statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan)))
+    order = RowOrder.of_plan(plan.strategy_params, context.options)
+    order.check(write_context.schema, client.base_path)
+    statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan, order)))
     if not context.knows_markers:
         remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
@@ -290,7 +228,7 @@ def _run(own: Claim) -> Instant:
     for row in plan.slices.select(["partition", "file_id"]).to_pylist():
         replaced[row["partition"]].append(row["file_id"])
     stats = write_stats(statuses, layout=client.config.layout)
-    metadata = replace(metadata, operation=_CLUSTER, stats=stats, replaced=replaced)
+    metadata = replace(metadata, operation=CLUSTER, stats=stats, replaced=replaced)
 
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses, replaced))
 
@@ -309,12 +247,9 @@ def _run(own: Claim) -> Instant:
     return context.complete(own.instant, finish)
 
 
-def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan) -> list[_Task]:
+def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan, order: RowOrder) -> list[_Task]:
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
-    sort_columns = tuple(name.strip() for name in plan.strategy_params.get(SORT_COLUMNS, "").split(",") if name.strip())
-    if sort_columns:
-        _check_sort(client, write_context.schema, sort_columns)
     tasks = []
     groups = plan.slices["group"]
     for number in pc.unique(groups).to_pylist():
@@ -324,7 +259,7 @@ def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan
             NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
             for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
         )
-        tasks.append(_Task(write_context, plan_of(client, write_context, own), outputs, sort_columns))
+        tasks.append(_Task(write_context, plan_of(client, write_context, own), outputs, order))
     return tasks
 
 
@@ -342,8 +277,7 @@ def _with_base_instants(client: MetaClient, slices: pa.Table) -> pa.Table:
 def _cluster_group(task: _Task) -> pa.Table:
     """Rows of the input group, sorted if asked, in equal parts to the new file groups."""
     rows = pa.Table.from_batches(list(slice_rows(task.write_context, task.plan)), schema=task.write_context.schema)
-    if task.sort_columns:
-        rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in task.sort_columns]))
+    rows = task.order.sorted(rows)
     share = max(1, -(-rows.num_rows // len(task.bases)))
     statuses = []
     for number, base in enumerate(task.bases):

@@ -198,7 +198,7 @@ def plan_operations(client: MetaClient, settings: CompactionSettings, partitions
             left -= cost
             if left < 0 and chosen:
                 break
-        chosen.append({**row, "metrics": list(_metrics(row, int(logs[number])).items())})
+        chosen.append({**row, "metrics": list(slice_metrics(row, int(logs[number])).items())})
     schema = pa.schema(
         [
             ("partition", pa.string()),
@@ -212,7 +212,13 @@ def plan_operations(client: MetaClient, settings: CompactionSettings, partitions
     return pa.Table.from_pylist([{name: row[name] for name in schema.names} for row in chosen], schema=schema)
 
 
-def _metrics(row: Mapping[str, Any], logs: int) -> dict[str, float]:
+def slice_metrics(row: Mapping[str, Any], logs: int) -> dict[str, float]:
+    """What rewriting a slice reads and writes, under the names that Hudi has in plans.
+
+    Args:
+        row: the slice: ``base_size``, in bytes, and ``log_files``.
+        logs: bytes of its log files.
+    """
     base = int(row["base_size"] or 0)
     return {
         "TOTAL_LOG_FILES": float(len(row["log_files"])),

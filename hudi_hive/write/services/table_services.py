@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import observed
+from hudi_hive.options import services as options
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
@@ -31,7 +32,6 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import (
-    SORT_COLUMNS,
     cluster,
     execute_clustering,
     pending_clusterings,
@@ -141,12 +141,18 @@ class TableServices:
 
     @_observed_service
     def cluster(
-        self, *, sort_columns: Sequence[str] = (), schedule: bool = False, execute: bool = False
+        self,
+        *,
+        sort_columns: Sequence[str] = (),
+        layout: str | None = None,
+        schedule: bool = False,
+        execute: bool = False,
     ) -> list[Instant]:
         """Join small file groups into larger ones: run the planned clusterings, then plan and run one.
 
         Args:
             sort_columns: sort the rows of each group by these, as ``hoodie.clustering.plan.strategy.sort.columns``.
+            layout: how, as ``hoodie.layout.optimize.strategy``: ``linear``, or along a curve, ``z-order``, ``hilbert``.
             schedule: only plan one.
             execute: only run what is planned.
 
@@ -154,7 +160,7 @@ class TableServices:
             The completed commits; with ``schedule`` the plan, if there is anything to do.
 
         Raises:
-            InvalidOptionError: both ``schedule`` and ``execute``.
+            InvalidOptionError: both ``schedule`` and ``execute``, or a layout that there is not, or one of no columns.
             UnknownColumnError: a sort column is not in the table.
             UnsupportedTableError: the table has a bucket index.
             LockTimeoutError: the table is locked by another writer.
@@ -162,7 +168,11 @@ class TableServices:
         _refuse_both(schedule, execute)
         context = self._context
         if sort_columns:
-            context = replace(context, options={**context.options, SORT_COLUMNS: ",".join(sort_columns)})
+            stated = {options.CLUSTERING_SORT_COLUMNS.name: ",".join(sort_columns)}
+            context = replace(context, options={**context.options, **stated})
+        if layout is not None:
+            options.LAYOUT_STRATEGY.parse(layout)
+            context = replace(context, options={**context.options, options.LAYOUT_STRATEGY.name: layout})
         if schedule:
             return _as_list(schedule_clustering(context))
         if execute:

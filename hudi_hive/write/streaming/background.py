@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.timeline import Instant
 from hudi_hive.write.coordination import log_failure
 from hudi_hive.write.service_base import is_beating
@@ -111,11 +112,16 @@ class BackgroundServices:
 
 
 def _cluster(services: TableServices, instant: Instant) -> None:
-    """Run a planned clustering; one that fails gives up its plan, which bars writers from its file groups."""
+    """Run a planned clustering; one that fails gives up its plan, which bars writers from its file groups.
+
+    The plan of a strategy that is not known here stays for who made it.
+    """
     if is_beating(services.context, instant.requested):
         return  # another process is at it
     try:
         execute_clustering(services.context, instant)
+    except UnsupportedTableError as error:
+        log_failure("clustering beside the stream", instant.requested, error)
     except Exception as error:
         log_failure("clustering beside the stream", instant.requested, error)
         with suppress(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_hive.write.writers.base import TableCommitter, Writer
+from hudi_hive.write.writers.base import TableCommitter, Writer, refuse_sort_columns
 from hudi_hive.write.writers.file_groups import (
     FileGroupPlan,
     assign_file_groups,
@@ -24,5 +24,6 @@ __all__ = [
     "locate_in_file_groups",
     "newest_slices",
     "refuse_clustered_groups",
+    "refuse_sort_columns",
     "small_groups_of",
 ]

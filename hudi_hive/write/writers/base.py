@@ -374,6 +374,31 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         )
 
 
+def refuse_sort_columns(config: WriteConfig, schema: pa.Schema, path: str) -> None:
+    """Refuse a bulk insert that is to be sorted by columns that are not there, or whose values have no order.
+
+    Args:
+        config: of the write.
+        schema: the columns that its rows can be sorted by.
+        path: base path of the table.
+
+    Raises:
+        InvalidOptionError: there is such a column; nothing is written yet.
+    """
+    if config.operation is not Operation.BULK_INSERT:
+        return
+    for name in config.files.bulk_insert_sort_columns:
+        kind = schema.field(name).type if name in schema.names else None
+        if kind is not None and not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+            continue
+        why = "is not in the table" if kind is None else f"of type {kind} has no order"
+        raise InvalidOptionError(
+            f"option {options.BULK_INSERT_SORT_COLUMNS}: sort column {name!r} {why}",
+            path=path,
+            remedy="name columns of numbers, times or texts",
+        )
+
+
 def _count_report(operation: ObservedOperation, report: WriteReport) -> None:
     operation.action = report.operation.value
     operation.instant = report.instant.requested

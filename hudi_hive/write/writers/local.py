@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
@@ -25,7 +24,7 @@ from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, RECORD_KEY, RE
 from hudi_hive.write.index import open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import KeyedRecords, prepare_deletes, prepare_records
-from hudi_hive.write.writers.base import Writer
+from hudi_hive.write.writers.base import Writer, refuse_sort_columns
 from hudi_hive.write.writers.file_groups import (
     FileGroupPlan,
     locate_in_file_groups,
@@ -78,6 +77,7 @@ class LocalWriter(Writer[pa.Table]):
 
     def _insert(self, rows: pa.Table) -> WriteReport:
         records = prepare_records(self.client, self.config, rows)
+        refuse_sort_columns(self.config, records.rows.schema, self.client.base_path)
         partitions = records.partitions()
         precondition = partial(self.refuse_nested, partitions=partitions)
         with self._transaction(precondition=precondition) as transaction:
@@ -199,9 +199,6 @@ def _partitions(records: KeyedRecords, tags: pa.Table | None) -> list[str]:
 def _sorted(rows: pa.Table, config: WriteConfig) -> pa.Table:
     """Rows of a bulk insert in the order that ``hoodie.bulkinsert.sort.mode`` or the sort columns ask for."""
     names = list(config.files.bulk_insert_sort_columns)
-    unknown = [name for name in names if name not in rows.column_names]
-    if unknown:
-        raise InvalidOptionError(f"sort column {unknown[0]!r} is not in the table")
     if not names and config.files.bulk_insert_sort in ("GLOBAL_SORT", "PARTITION_SORT"):
         names = [PARTITION_PATH, RECORD_KEY]
     if not names and config.files.bulk_insert_sort == "PARTITION_PATH_REPARTITION_AND_SORT":

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, SparkError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, SparkError
 
 pytestmark = pytest.mark.jvm
 
@@ -95,6 +95,31 @@ def test_clustering_clean_and_partitions(table, tmp_path):
     assert call(session, "truncate_table(table => 'acted')") == []
     assert rows(session) == []
     assert actions(path) == ["commit", "replacecommit", "replacecommit", "clean", "replacecommit", "replacecommit"]
+
+
+def test_clustering_along_curves_and_by_strategies(table, tmp_path):
+    session, path = table("cow"), tmp_path / "acted"
+    before = rows(session)
+    ordered = "order => 'v,id', order_strategy => 'z-order'"
+    recent = "hoodie.clustering.plan.partition.filter.mode=RECENT_DAYS"
+    options = f"options => '{recent},hoodie.clustering.plan.strategy.daybased.lookback.partitions=1'"
+    involved = "show_involved_partition => true"
+    [(planned, _, state, partitions)] = call(
+        session, f"run_clustering(table => 'acted', op => 'schedule', {ordered}, {options}, {involved})"
+    )
+    assert (state, partitions) == ("REQUESTED", "p=y")
+    (plan,) = HudiTable.open(path).timeline.pending_clustering_plans()
+    assert plan.strategy_params["hoodie.layout.optimize.strategy"] == "z-order"
+    for wrong in (
+        "order => 'v', order_strategy => 'peano'",
+        "order_strategy => 'hilbert'",
+        "options => 'hoodie.clustering.plan.strategy.class=SparkConsistentBucketClusteringPlanStrategy'",
+    ):
+        with pytest.raises(InvalidOptionError):
+            call(session, f"run_clustering(table => 'acted', op => 'schedule', {wrong})")
+    [(done, _, state, _)] = call(session, "run_clustering(table => 'acted', op => 'execute')")
+    assert (done, state) == (planned, "COMPLETED")
+    assert rows(session) == before and actions(path) == ["commit", "replacecommit"]
 
 
 def test_update_behind_a_clustering_that_the_session_did_not_see(table, tmp_path):

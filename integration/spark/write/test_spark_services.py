@@ -210,7 +210,7 @@ def test_services_run_as_spark_tasks(spark, tmp_path, failing_attempts):
     write(trips(spark, 20, 22), path, "bulk_insert")
     model |= {"k20": 1.0, "k21": 1.0}
     spark.sparkContext.setJobGroup("services", "")
-    (clustered,) = hudi_spark.cluster(spark, path, sort_columns=["fare"])
+    (clustered,) = hudi_spark.cluster(spark, path, sort_columns=["fare", "id"], layout="hilbert")
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("services")) == 1
     assert clustered.action == "replacecommit"
     assert rows_of(path) == model
@@ -276,3 +276,18 @@ def test_a_write_waits_for_tasks_that_lost(request, spark, tmp_path, monkeypatch
     with pytest.raises(WriteError, match="ran twice"):
         write(trips(spark, 4, 8), tmp_path / "trips", "bulk_insert")
     assert len(rows_of(tmp_path / "trips")) == 4
+
+
+def test_bulk_inserts_are_not_begun_if_they_cannot_be_sorted(spark, tmp_path):
+    path = tmp_path / "trips"
+    write(trips(spark, 0, 4), path, "bulk_insert")
+    before = sorted(path.rglob("*"))
+    for column in ("none", "_hoodie_record_key"):
+        with pytest.raises(InvalidOptionError, match="sort column"):
+            write(
+                trips(spark, 4, 8),
+                path,
+                "bulk_insert",
+                **{"hoodie.bulkinsert.user.defined.partitioner.sort.columns": column},
+            )
+    assert sorted(path.rglob("*")) == before

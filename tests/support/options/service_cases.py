@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,28 @@ def clustered_twice(path: Path, options: Mapping[str, str]) -> Any:
         commits = table.cluster(options).result
         done.append([table.client.timeline.commit_metadata(one).replaced.num_rows for one in commits])
     return done
+
+
+def cluster_planned(path: Path, options: Mapping[str, str]) -> Any:
+    """What the plan of a clustering says: its strategy, and partition and file groups of each input group."""
+    _make_with_inserts(path)
+    table = HudiTable.open(path)
+    plans = [table.timeline.requested_replace_metadata(one) for one in table.cluster(options, schedule=True).result]
+    return [
+        (plan.strategy, Counter(plan.slices.select(["group", "partition"]).to_pandas().itertuples(index=False)))
+        for plan in plans
+    ]
+
+
+def laid_out(path: Path, options: Mapping[str, str]) -> Any:
+    """The keys in each file of a clustering by two columns, in their order."""
+    make(path)
+    put(path, LEAN, rows(ts=[one**4 for one in reversed(range(40))]))
+    table = HudiTable.open(path)
+    table.cluster(options, sort_columns=["ts", "name"])
+    files = table.client.file_system_view().latest_base_files()
+    paths = [path / row["partition"] / row["name"] for row in files.to_pylist()]
+    return sorted(tuple(pq.read_table(one)["id"].to_pylist()) for one in paths)
 
 
 def left_behind(path: Path, options: Mapping[str, str]) -> Any:
@@ -237,6 +260,8 @@ _NOW = {"COMPACT_INLINE": "true", "COMPACT_AFTER_COMMITS": "3"}
 _KEEP = {"CLEAN_COMMITS": "1", "ARCHIVE_AUTOMATIC": "false"}
 _FEW = {"KEEP_MIN_COMMITS": "2", "KEEP_MAX_COMMITS": "3", "CLEAN_COMMITS": "1"}
 _CLUSTER = {"CLUSTERING_INLINE": "true", "CLUSTERING_AFTER_COMMITS": "4"}
+_RECENT = {"CLUSTERING_PARTITION_FILTER": "RECENT_DAYS"}
+_SELECTED = {"CLUSTERING_PARTITION_FILTER": "SELECTED_PARTITIONS"}
 _OCC = "OPTIMISTIC_CONCURRENCY_CONTROL"
 _HELD = {"LOCK_PROVIDER": FILE_LOCK, "LOCK_CLIENT_RETRIES": "1", "LOCK_CLIENT_RETRY_WAIT": "100"}
 _IN_METASTORE = {"LOCK_PROVIDER": METASTORE_LOCK, "LOCK_DATABASE": "d", "LOCK_TABLE": "t", "LOCK_URIS": "{uri}"}
@@ -286,6 +311,16 @@ SERVICE_CASES = (
     _case(services.INCREMENTAL_SERVICES, "true", clustered_twice, CLUSTERING_SORT_COLUMNS="name"),
     _case(services.CLUSTERING_PARTITION_REGEX, "a", inserted, **_CLUSTER),
     _case(services.CLUSTERING_PARTITIONS, "a", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_PLAN_STRATEGY, services.SINGLE_FILE_PLAN, cluster_planned),
+    _case(services.CLUSTERING_EXECUTION_STRATEGY, "JavaSortAndSizeExecutionStrategy", cluster_planned),
+    _case(services.CLUSTERING_PARTITION_FILTER, "RECENT_DAYS", cluster_planned, CLUSTERING_LOOKBACK="1"),
+    _case(services.CLUSTERING_LOOKBACK, "1", cluster_planned, **_RECENT),
+    _case(services.CLUSTERING_SKIPPED, "1", cluster_planned, **_RECENT),
+    _case(services.CLUSTERING_BEGIN_PARTITION, "b", cluster_planned, **_SELECTED, CLUSTERING_END_PARTITION="b"),
+    _case(services.CLUSTERING_END_PARTITION, "a", cluster_planned, **_SELECTED, CLUSTERING_BEGIN_PARTITION="a"),
+    _case(services.LAYOUT_STRATEGY, "z-order", laid_out),
+    _case(services.CURVE_BUILD_METHOD, "SAMPLE", laid_out, LAYOUT_STRATEGY="hilbert"),
+    _case(services.CURVE_SAMPLE_SIZE, "2", laid_out, LAYOUT_STRATEGY="z-order", CURVE_BUILD_METHOD="SAMPLE"),
 )
 
 LOCK_CASES = (

@@ -149,8 +149,8 @@ def test_what_is_not_supported_is_refused_unless_it_asks_for_nothing(name):
     [
         {"hoodie.compaction.strategy": "org.apache.hudi.table.action.compact.strategy.DayBasedCompactionStrategy"},
         {"hoodie.compaction.strategy": "com.example.Own"},
-        {"hoodie.clustering.plan.strategy.class": "SparkRecentDaysClusteringPlanStrategy"},
-        {"hoodie.clustering.execution.strategy.class": "SparkSingleFileSortExecutionStrategy"},
+        {"hoodie.clustering.plan.strategy.class": "SparkConsistentBucketClusteringPlanStrategy"},
+        {"hoodie.clustering.execution.strategy.class": "SparkConsistentBucketClusteringExecutionStrategy"},
         {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.NoopLockProvider"},
         {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
     ],

@@ -99,15 +99,10 @@ def _states(services: TableServices) -> dict[str, str]:
 
 def _run_clustering(call: ProcedureCall) -> Rows:
     operation = operation_of(call, call.text("op"))
-    strategy = (call.text("order_strategy") or "linear").strip()
-    if strategy.lower() != "linear":
-        raise SparkError(
-            f"CALL run_clustering: rows are not ordered by order_strategy {strategy!r}",
-            path=call.location,
-            remedy="order_strategy => 'linear' sorts by the columns, one after the other",
-        )
-    order = call.text("order")
+    order, layout = call.text("order"), call.text("order_strategy")
     options = {} if order is None else {declared.CLUSTERING_SORT_COLUMNS.name: ",".join(_columns(call, order))}
+    if layout is not None:
+        options[declared.LAYOUT_STRATEGY.name] = layout
     defaults = {declared.CLUSTERING_SINGLE_GROUPS.name: "true", declared.INCREMENTAL_SERVICES.name: "true"}
     services = services_of(call, options, defaults=defaults)
     partitions = _partitions(call)
