@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jvm
 def session(new_session):
     """A session whose current database is a new one."""
     made = new_session()
-    if not hasattr(made._jvm.org.apache.spark.sql.catalyst.plans.logical, "InsertReplaceOn"):
+    if tuple(int(part) for part in made.version.split(".")[:2]) < (4, 3):
         pytest.skip("this release of Spark has no REPLACE ON")
     made.sql("CREATE DATABASE replacing")
     made.sql("USE replacing")
@@ -89,7 +89,7 @@ def test_conditions_that_are_refused_leave_all_as_it_was(session, table):
     query = "(SELECT 1 AS id, 1 AS n, NULL AS s, 'p' AS p) s"
     for condition, reason in (
         ("p = s.p", "(?i)ambiguous"),
-        ("t.p = u.nowhere", "neither the table nor the query has"),
+        ("t.p = u.nowhere", "nowhere.* cannot be resolved"),
         ("t.id IN (SELECT 1)", "has a subquery"),
         ("t.id = s.id AND rand() > 0", "rand"),
         ("t.id + s.id", "BOOLEAN"),
@@ -98,7 +98,7 @@ def test_conditions_that_are_refused_leave_all_as_it_was(session, table):
         with pytest.raises(Exception, match=reason):
             session.sql(f"INSERT INTO t REPLACE ON {condition} {query}")
     for statement, reason in (
-        ("INSERT INTO t AS x REPLACE ON t.id = s.id " + query, "neither the table nor the query has"),
+        ("INSERT INTO t AS x REPLACE ON t.id = s.id " + query, "`t`.`id` cannot be resolved"),
         ("INSERT WITH SCHEMA EVOLUTION INTO t REPLACE ON t.id = s.id " + query, "ALTER TABLE"),
         ("INSERT INTO t REPLACE ON t.id = s.id (SELECT 1 AS id, 1 AS n) s", "column"),
         ("INSERT INTO t REPLACE ON t.id = s.a (SELECT 1 AS a, 2 AS a, NULL, 'p') s", "(?i)ambiguous"),

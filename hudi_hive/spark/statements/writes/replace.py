@@ -129,7 +129,8 @@ def left_table(hook: SessionHook, node: JavaValue) -> WriteTarget | None:
 class MatchCondition:
     """The condition of ``REPLACE ON``: over a row of the table and a new row, as the query has it.
 
-    As in Delta Lake a column is one of the table's or one of the query's; a name that both have is to be qualified.
+    As in Delta Lake a column is one of the table's or one of the query's; Spark refuses a name that both have, and
+    functions that give other values each time, as in the condition of any join.
 
     Attributes:
         condition: with columns :attr:`fields` in the place of the query's.
@@ -156,7 +157,7 @@ class MatchCondition:
             alias: its name for the table.
 
         Raises:
-            SparkError: schema evolution; a subquery; a column that neither the table nor the query has.
+            SparkError: schema evolution; a subquery.
         """
         jvm = target.hook.environment.jvm
         subqueries = jvm.module("org.apache.spark.sql.catalyst.expressions.SubqueryExpression")
@@ -189,7 +190,6 @@ class _QueryColumns:
     """Collects the columns of a query that a condition reads beside those of a table."""
 
     def __init__(self, target: WriteTarget, table: JavaValue, query: JavaValue) -> None:
-        self._target = target
         self._nodes = Nodes(target.hook.environment.jvm)
         both = self._nodes.join(table, query, "Inner", self._nodes.expression("true"))
         self._joined = _resolved(target, both)  # in which columns of the two differ, also if they are of one table
@@ -227,12 +227,7 @@ class _QueryColumns:
 
     def _column(self, expression: JavaValue, parts: tuple[str, ...]) -> JavaValue:
         column = option(self._joined.resolve(self._nodes.jvm.seq(list(parts)), self._resolver))
-        if column is None:
-            remedy = "name columns by the table's alias, and by that of the query in parentheses: (SELECT …) s"
-            raise _refused_match(
-                self._target, f"names {quoted(*parts)}, which neither the table nor the query has", remedy
-            )
-        if column.references().subsetOf(self._joined.left().outputSet()):
+        if column is None or column.references().subsetOf(self._joined.left().outputSet()):
             return expression
         if parts not in self._names:
             name = self._names[parts] = f"{_NEW}_{len(self.fields)}"
@@ -299,8 +294,11 @@ def overwrite_where_plan(
 def _new_rows(
     target: WriteTarget, node: JavaValue, on: MatchCondition | None
 ) -> tuple[WriteTarget, StructType, dict[str, JavaValue]]:
-    """The table, the columns that new rows have, behind its own those that a condition reads, and what changes of the
-    insert."""
+    """What an insert of rows that replace others is: with the values that a condition reads behind its columns.
+
+    Returns:
+        The table, the columns of the new rows, and the arguments of the node that change.
+    """
     if on is None or not on.values:
         target, matched = matched_columns(target, node, {})
         return target, target.columns, matched
