@@ -142,7 +142,6 @@ def test_inserts_with_schema_evolution_and_of_conditions(session, metastore, tho
             (10, 1, None, "q"),
         ]
     for statement, reason in (
-        ("REPLACE ON e.p = s.p SELECT * FROM e s", "REPLACE WHERE"),
         ("REPLACE USING (nowhere) SELECT * FROM e", "the table has no column"),
         ("BY NAME REPLACE USING (n) SELECT 1 AS id, 1 AS ts, 'q' AS p", "the rows have no column"),
     ):

@@ -25,7 +25,7 @@ from hudi_hive.options.write import COMBINE_BEFORE_INSERT, DUPLICATE_POLICY, INS
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, quoted, scala_items, to_arrow_schema
 from hudi_hive.spark.statements.writes.insert_columns import matched_columns
 from hudi_hive.spark.statements.writes.nodes import argument
-from hudi_hive.spark.statements.writes.replace import overwrite_where_plan
+from hudi_hive.spark.statements.writes.replace import MatchCondition, overwrite_where_plan
 from hudi_hive.spark.statements.writes.sink import sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget, existing_partitions
 from hudi_hive.spark.versions import SPARK
@@ -43,7 +43,7 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
         node: the parsed ``InsertIntoStatement``.
 
     Raises:
-        SparkError: rows to replace that are told by other tables' rows.
+        SparkError: as of REPLACE USING and ON.
     """
     criteria = argument(node, "replaceCriteriaOpt")
     if criteria is not None and option(criteria) is not None:
@@ -71,19 +71,16 @@ def insert_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
 
 def _replacing(target: WriteTarget, node: JavaValue, criteria: JavaValue) -> JavaValue:
-    """``REPLACE WHERE`` of a condition, and ``REPLACE USING`` of columns that new rows and old ones have alike.
+    """``REPLACE WHERE`` of a condition, ``REPLACE USING`` columns that new and old rows have alike, ``REPLACE ON``.
 
     Raises:
-        SparkError: ``REPLACE ON``; or columns that the table or the new rows do not have.
+        SparkError: columns that the table or the new rows do not have; a condition of ``REPLACE ON`` with a subquery.
     """
     if class_name(criteria) == "InsertReplaceWhere":
         return overwrite_where_plan(target, node, criteria.cond())
-    if class_name(criteria) != "InsertReplaceUsing":
-        raise SparkError(
-            f"INSERT INTO {target.name} replaces rows that a condition over other rows names",
-            path=target.location,
-            remedy="use REPLACE USING with columns, REPLACE WHERE with a condition of the table, or MERGE INTO",
-        )
+    if class_name(criteria) == "InsertReplaceOn":
+        on = MatchCondition.of(target, node, criteria.cond(), option(criteria.tableAliasOpt()))
+        return overwrite_where_plan(target, node, None, on=on)
     columns = {name.lower(): name for name in target.columns.names}
     named: list[str] = []  # of a query by position; Spark's grammar has no list of columns before USING
     if bool(node.byName()):

@@ -261,16 +261,22 @@ class WriteTarget:
 
     def columns_of_query(self, query: JavaValue) -> StructType | None:
         """The columns of a query of the statement, as Spark resolves them; None where it cannot yet."""
-        from hudi_hive.spark.statements.time_travel import rewrite_time_travel
-
-        jvm = self.hook.environment.jvm
-        whole = query if self.around is None else with_arguments(jvm, self.around, {"child": query})
         try:
-            resolved = rewrite_time_travel(self.hook, whole)
-            text = jvm.classic.Dataset.ofRows(self.hook.session, resolved).schema().json()
+            text = self.resolved_query(query).schema().json()
         except (PySparkException, Py4JJavaError):
             return None  # with parameters, or wrong: what is wrong with it Spark tells later
         return StructType.fromJson(json.loads(text))
+
+    def resolved_query(self, query: JavaValue) -> JavaValue:
+        """The resolved plan of a query of the statement; what is wrong with it is Spark's error."""
+        from hudi_hive.spark.statements.time_travel import rewrite_time_travel
+
+        whole = (
+            query if self.around is None else with_arguments(self.hook.environment.jvm, self.around, {"child": query})
+        )
+        resolved = rewrite_time_travel(self.hook, whole)
+        frame = self.hook.environment.jvm.classic.Dataset.ofRows(self.hook.session, resolved)
+        return frame.queryExecution().analyzed()
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
