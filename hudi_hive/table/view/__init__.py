@@ -21,6 +21,8 @@ from hudi_hive.table.view.file_system_view import (
 from hudi_hive.table.view.listing import (
     LISTED_SCHEMA,
     DirectoryLister,
+    FilteredPartitions,
+    FolderFilter,
     Lister,
     SpreadListing,
     in_batches,
@@ -37,6 +39,8 @@ __all__ = [
     "DirectoryLister",
     "FileKind",
     "FileSystemView",
+    "FilteredPartitions",
+    "FolderFilter",
     "Lister",
     "SpreadListing",
     "ViewTimeline",

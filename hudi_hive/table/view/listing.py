@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,21 @@ _SHARE: Final = 100
 _ENTRY: Final = [*LISTED_SCHEMA.names[1:], "is_dir"]
 """Columns of what is in a folder."""
 
+FolderFilter: TypeAlias = Callable[[Sequence[str]], BoolArray]
+"""For each of some folders below a table's base path: whether partitions at or below it may be needed."""
+
+
+class FilteredPartitions(NamedTuple):
+    """Partitions that were looked for with a :data:`FolderFilter`.
+
+    Attributes:
+        partitions: their sorted paths; all that may be needed, and perhaps others.
+        left_out: folders that the filter left out, so that they were not listed; each was a partition or held some.
+    """
+
+    partitions: list[str]
+    left_out: int
+
 
 class Lister(Protocol):
     """The interface of a source of a table's partitions and files, which are all of one moment."""
@@ -63,8 +78,15 @@ class Lister(Protocol):
     def partitions(self) -> list[str]:
         """Sorted paths of all partitions of a partitioned table, relative to its base path."""
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        """Yield batches of the paths of all partitions as they are found, each once, in no order."""
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """The partitions that a filter of folders leaves; a source that has all partitions at once gives them all."""
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        """Yield batches of the paths of partitions as they are found, each once, in no order.
+
+        Args:
+            may_match: folders that it leaves out need not be looked into.
+        """
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions as a table of ``FILES_SCHEMA``; a missing partition has no rows."""
@@ -132,6 +154,8 @@ class DirectoryLister:
         # Partitions and files of all folders; both at once, since threads share a lister.
         self._walked: tuple[list[str], pa.Table] | None = None
         self._listed: dict[str, pa.Table] = {}
+        # The folders in each folder that a filtered walk listed; None for a partition.
+        self._below: dict[str, list[str] | None] = {}
 
     @cached_property
     def _spread(self) -> SpreadListing | None:
@@ -160,31 +184,82 @@ class DirectoryLister:
             self._walked = partitions, listed.select(FILES_SCHEMA.names)
         return list(self._walked[0])
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        """All partitions, a batch at a time while the folders are walked, depth first.
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """The partitions that a filter of folders leaves, level by level; what it leaves out is not listed.
+
+        The folders of one level are listed side by side, and none is listed again for another filter. Where folders are
+        only beginnings of names, and the filter leaves many of them, the whole table is listed in one go.
+        """
+        partitions: list[str] = []
+        level, left_out, folders = [""], 0, 1
+        while level and self._walked is None:
+            if self._costs_more_than_all(len(level), folders):
+                return FilteredPartitions(self.partitions(), 0)
+            self._list_level(level)
+            below: list[str] = []
+            for folder in level:
+                inside = self._below[folder]
+                if inside is None:
+                    partitions.append(folder)
+                else:
+                    below += inside
+            level, folders = _left(below, may_match), len(below)
+            left_out += folders - len(level)
+        if self._walked is not None:
+            return FilteredPartitions(self.partitions(), 0)
+        return FilteredPartitions(sorted(partitions), left_out)
+
+    def _costs_more_than_all(self, count: int, folders: int) -> bool:
+        """Whether listing some of a level's folders is more requests than listing all files may well be."""
+        if self._storage.has_folders or (self._spread is not None and count > self._spread.threshold):
+            return False
+        return count > max(_FEW_FOLDERS, folders // _FEW_FOLDERS)
+
+    def _list_level(self, level: Sequence[str]) -> None:
+        """List those folders of a level that no walk with a filter has listed."""
+        fresh = [folder for folder in level if folder not in self._below]
+        if not fresh:
+            return
+        spread = self._spread
+        steps = [_step(self._storage, fresh)] if spread is None else _spread_over(self._storage, spread, _step, fresh)
+        below: dict[str, list[str] | None] = {folder: [] for folder in fresh}
+        for found, files, further in steps:
+            below.update(dict.fromkeys(found))
+            self._listed.update(dict.fromkeys(found, files.select(FILES_SCHEMA.names)))
+            for path in further:
+                inside = below[path.rpartition("/")[0]]
+                assert inside is not None
+                inside.append(path)
+        self._below.update(below)  # after their files, which other threads take from there
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        """All partitions, or those that a filter leaves, a batch at a time while the folders are walked, depth first.
 
         Folders whose files were seen on the way are not listed again. One listing per folder, as for
         :meth:`partitions`.
         """
         if self._walked is not None or not self._storage.has_folders:
-            yield from in_batches(self.partitions())
+            yield from in_batches(self.partitions() if may_match is None else self.partitions_matching(may_match)[0])
             return
         tables = [LISTED_SCHEMA.empty_table()]
         paths: list[str] = []
-        for partitions, listed in walk_batches(self._storage, [""]):
+        for partitions, listed in walk_batches(self._storage, [""], may_match):
             files = listed.select(FILES_SCHEMA.names)
-            tables.append(files)
-            paths += partitions
             self._listed.update(dict.fromkeys(partitions, files))
+            if may_match is None:
+                tables.append(files)
+                paths += partitions
             yield partitions
-        self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
-        self._listed = {}
+        if may_match is None:
+            self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
+            self._listed = {}
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
         remaining = list(dict.fromkeys(partitions))
-        is_spread = self._spread is not None and len(remaining) > self._spread.threshold
-        if len(remaining) > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
+        unseen = sum(path not in self._listed for path in remaining)
+        is_spread = self._spread is not None and unseen > self._spread.threshold
+        if unseen > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
             self.partitions()
         listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
         seen = {path: table for path in remaining if (table := listed.get(path)) is not None}
@@ -280,8 +355,17 @@ def _spread_over(
     return results
 
 
-def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
-    """Yield what :func:`walk` finds as it is found, depth first.
+def _left(folders: list[str], may_match: FolderFilter | None) -> list[str]:
+    """The folders that a filter leaves."""
+    if may_match is None or not folders:
+        return folders
+    return [folder for folder, kept in zip(folders, may_match(folders).tolist(), strict=True) if kept]
+
+
+def walk_batches(
+    storage: Storage, roots: Sequence[str], may_match: FolderFilter | None = None
+) -> Iterator[tuple[list[str], pa.Table]]:
+    """Yield what :func:`walk` finds as it is found, depth first; what a filter of folders leaves out is not listed.
 
     Yields:
         Partitions and their files, for batches of folders that become larger.
@@ -290,9 +374,10 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
     sizes = iter(_SERIES)
     size = next(sizes)
     while waiting:
-        batch, waiting = waiting[-size:], waiting[:-size]
+        at_once = size if storage.is_local else max(size, _REMOTE_LISTERS)  # as many as threads wait for
+        batch, waiting = waiting[-at_once:], waiting[:-at_once]
         rows, files, further = _step(storage, batch)
-        waiting += further
+        waiting += _left(further, may_match)
         if rows:
             yield rows, files
             size = next(sizes, size)
