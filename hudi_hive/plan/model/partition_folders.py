@@ -67,9 +67,8 @@ class _Folders:
         # The partitions of a bootstrapped table are called as in its source.
         self._url_encoded = config.url_encode_partitioning
         is_encoded = self._url_encoded and not config.is_bootstrapped
-        self._holds_slashes = [
-            not is_encoded and (name not in self._types or _is_text(self._types[name])) for name in self._names
-        ]
+        numbers = {name for name in prunable_fields(client) if not _is_text(schema.field(name).type)}
+        self._holds_slashes = [not is_encoded and name not in numbers for name in self._names]
 
     def __call__(self, folders: Sequence[str]) -> _Mask:
         """For each folder whether it may hold what passes."""
@@ -133,9 +132,8 @@ class _Folders:
             text = pc.utf8_slice_codeunits(text, len(self._prefixes[place]))
         text = pc.if_else(pc.equal(text, DEFAULT_PARTITION), pa.scalar(None, pa.string()), text)
         if self._url_encoded and pc.any(pc.match_substring(text, "%"), min_count=0).as_py():
-            text = pa.array(
-                [value if value is None else unescape_value(value) for value in text.to_pylist()], pa.string()
-            )
+            values = [value if value is None else unescape_value(value) for value in text.to_pylist()]
+            text = pa.array(values, pa.string())
         return text
 
     def _may_match(self, texts: Sequence[pa.Array]) -> _Mask:
