@@ -120,7 +120,9 @@ def test_no_folder_above_a_row_that_passes_is_left_out(tmp_path, types, style):
         folders.append(["/".join(steps[: end + 1]) for end in range(len(steps))])
     every = sorted(set(itertools.chain.from_iterable(folders)))
     rng.shuffle(every)
-    data = pa.table([[row[at] for row in rows] for at in range(len(types))], schema=pa.schema(zip(names, types)))
+    data = pa.table(
+        [[row[at] for row in rows] for at in range(len(types))], schema=pa.schema(zip(names, types, strict=True))
+    )
     columns = [*zip(names, types, strict=True), ("n", pa.int32())]
     left_out = 0
     for _ in range(60):
@@ -172,7 +174,7 @@ def test_encoded_values_have_no_slashes(tmp_path):
 def test_plain_texts_may_go_on_below(tmp_path):
     client = make(tmp_path / "t", (pa.string(),))
     folders = ["2023", "2024", "2024/01", "2024/02", "2024/01/05", "2024/01/06"]
-    assert keeps(client, "a = '2024/01/05'", *folders) == [False, True, True, False, True, True][:5] + [False]
+    assert keeps(client, "a = '2024/01/05'", *folders) == [False, True, True, False, True, False]
     assert keeps(client, "a >= '2024/02'", *folders) == [False, True, False, True, False, False]
     assert keeps(client, "a < '2024'", *folders) == [True, False, False, False, False, False]
 
