@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -296,15 +297,18 @@ class HudiFileIndex(JavaProxy):
         by_lower = {name.lower(): name for name in self.columns.in_paths.names}
         names = [by_lower[name.lower()] for name in names]
         texts = self.columns.renamed(self._snapshot.partition_texts(paths))
-        ambiguous = self.columns.ambiguous(texts, names)
-        keep = ambiguous.copy()
-        clear = np.flatnonzero(~ambiguous)
-        if len(clear):
-            self.columns.check_dates(texts, names, self._snapshot.location)
-            values = packed(texts.take(pa.array(clear)), names)
-            digits = self._strictly(functools.partial(question.mask, values, len(clear)))
-            keep[clear] = np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
+        self.columns.check_dates(texts, names, self._snapshot.location)
+        keep = self._passing(texts, question, names)
+        ambiguous = np.flatnonzero(self.columns.ambiguous(texts, names))
+        if len(ambiguous):
+            for other in self.columns.other_readings(texts.take(pa.array(ambiguous)), names):
+                keep[ambiguous] |= self._passing(other, question, names)
         return [path for path, passes in zip(paths, keep.tolist(), strict=True) if passes]
+
+    def _passing(self, texts: pa.Table, question: JavaValue, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which partitions, by the texts of their values, pass all filters of a question."""
+        digits = self._strictly(functools.partial(question.mask, packed(texts, names), texts.num_rows))
+        return np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
 
     def _add_directories(self, question: JavaValue, planned: PlannedFiles, conditions: str) -> None:
         """Answers a question."""
