@@ -28,6 +28,9 @@ from hudi_hive.table.view import FolderFilter
 _MAX_CUTS: Final = 64
 """Ways to cut paths into values that are judged; with more of them the folders are kept."""
 
+_MAX_DEPTH: Final = 16
+"""Folders of a path that are cut; deeper ones are kept."""
+
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
@@ -82,8 +85,8 @@ class _Folders:
 
     def _judge(self, paths: pa.Array, depth: int) -> _Mask:
         """As a call, of folders of one depth."""
-        cuts = list(islice(self._cuts(0, 0, depth), _MAX_CUTS + 1))
-        if len(cuts) > _MAX_CUTS:
+        cuts = list(islice(self._cuts(0, 0, depth), _MAX_CUTS + 1)) if depth <= _MAX_DEPTH else []
+        if not 0 < len(cuts) <= _MAX_CUTS:
             return np.ones(len(paths), np.bool_)
         split = pc.split_pattern(paths, "/")
         names = [pc.list_element(split, place) for place in range(depth)]

@@ -6,6 +6,7 @@ gives another one, which planning hands to :class:`~hudi_hive.table.MetaClient`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -196,13 +197,8 @@ class DirectoryLister:
             if self._costs_more_than_all(len(level), folders):
                 return FilteredPartitions(self.partitions(), 0)
             self._list_level(level)
-            below: list[str] = []
-            for folder in level:
-                inside = self._below[folder]
-                if inside is None:
-                    partitions.append(folder)
-                else:
-                    below += inside
+            ended, below = self._parted(level)
+            partitions += ended
             level, folders = _left(below, may_match), len(below)
             left_out += folders - len(level)
         if self._walked is not None:
@@ -214,6 +210,12 @@ class DirectoryLister:
         if self._storage.has_folders or (self._spread is not None and count > self._spread.threshold):
             return False
         return count > max(_FEW_FOLDERS, folders // _FEW_FOLDERS)
+
+    def _parted(self, folders: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of some listed folders that are partitions, and the folders in the others."""
+        inside = [(folder, self._below[folder]) for folder in folders]
+        below = itertools.chain.from_iterable(paths for _, paths in inside if paths is not None)
+        return [folder for folder, paths in inside if paths is None], list(below)
 
     def _list_level(self, level: Sequence[str]) -> None:
         """List those folders of a level that no walk with a filter has listed."""
@@ -241,18 +243,34 @@ class DirectoryLister:
         if self._walked is not None or not self._storage.has_folders:
             yield from in_batches(self.partitions() if may_match is None else self.partitions_matching(may_match)[0])
             return
+        if may_match is not None:
+            yield from self._matching_batches(may_match)
+            return
         tables = [LISTED_SCHEMA.empty_table()]
         paths: list[str] = []
-        for partitions, listed in walk_batches(self._storage, [""], may_match):
+        for partitions, listed in walk_batches(self._storage, [""]):
             files = listed.select(FILES_SCHEMA.names)
+            tables.append(files)
+            paths += partitions
             self._listed.update(dict.fromkeys(partitions, files))
-            if may_match is None:
-                tables.append(files)
-                paths += partitions
             yield partitions
-        if may_match is None:
-            self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
-            self._listed = {}
+        self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
+        self._listed = {}
+
+    def _matching_batches(self, may_match: FolderFilter) -> Iterator[list[str]]:
+        """The partitions that a filter leaves, in batches, depth first; as :func:`walk_batches`."""
+        waiting = [""]
+        sizes = iter(_SERIES)
+        size = next(sizes)
+        while waiting:
+            at_once = _at_once(self._storage, size)
+            batch, waiting = waiting[-at_once:], waiting[:-at_once]
+            self._list_level(batch)
+            partitions, below = self._parted(batch)
+            waiting += _left(below, may_match)
+            if partitions:
+                yield partitions
+                size = next(sizes, size)
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
@@ -355,17 +373,20 @@ def _spread_over(
     return results
 
 
-def _left(folders: list[str], may_match: FolderFilter | None) -> list[str]:
+def _left(folders: list[str], may_match: FolderFilter) -> list[str]:
     """The folders that a filter leaves."""
-    if may_match is None or not folders:
+    if not folders:
         return folders
     return [folder for folder, kept in zip(folders, may_match(folders).tolist(), strict=True) if kept]
 
 
-def walk_batches(
-    storage: Storage, roots: Sequence[str], may_match: FolderFilter | None = None
-) -> Iterator[tuple[list[str], pa.Table]]:
-    """Yield what :func:`walk` finds as it is found, depth first; what a filter of folders leaves out is not listed.
+def _at_once(storage: Storage, size: int) -> int:
+    """How many folders a batch of some size is: on a store as many at least as threads wait for."""
+    return size if storage.is_local else max(size, _REMOTE_LISTERS)
+
+
+def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
+    """Yield what :func:`walk` finds as it is found, depth first.
 
     Yields:
         Partitions and their files, for batches of folders that become larger.
@@ -374,10 +395,10 @@ def walk_batches(
     sizes = iter(_SERIES)
     size = next(sizes)
     while waiting:
-        at_once = size if storage.is_local else max(size, _REMOTE_LISTERS)  # as many as threads wait for
+        at_once = _at_once(storage, size)
         batch, waiting = waiting[-at_once:], waiting[:-at_once]
         rows, files, further = _step(storage, batch)
-        waiting += _left(further, may_match)
+        waiting += further
         if rows:
             yield rows, files
             size = next(sizes, size)
