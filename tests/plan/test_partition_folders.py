@@ -112,7 +112,7 @@ def test_no_folder_above_a_row_that_passes_is_left_out(tmp_path, types, style):
     schema, names = client.schema(), client.config.partition_fields
     rng = random.Random(str((types, style)))
     rows = list(itertools.product(*(VALUES[kind] for kind in types)))
-    rows = rows if len(rows) < 200 else rng.sample(rows, 200)
+    rows = rows if len(rows) < 100 else rng.sample(rows, 100)
     folders = []
     for row in rows:
         path = partition_path([text_of(v) for v in row], names, hive_style=hive_style, url_encoded=url_encoded)
@@ -125,7 +125,7 @@ def test_no_folder_above_a_row_that_passes_is_left_out(tmp_path, types, style):
     )
     columns = [*zip(names, types, strict=True), ("n", pa.int32())]
     left_out = 0
-    for _ in range(60):
+    for _ in range(30):
         where = condition(rng, columns)
         row_filter = parse_filter(where, schema)
         judge = folder_filter(client, row_filter)
@@ -141,7 +141,7 @@ def test_no_folder_above_a_row_that_passes_is_left_out(tmp_path, types, style):
             ]
         lost = [row for row, ok, way in zip(rows, passing, folders, strict=True) if ok and not all(map(kept.get, way))]
         assert lost == [], where
-    assert left_out > 30  # a filter that keeps all would pass, too
+    assert left_out > 10  # a filter that keeps all would pass, too
 
 
 # -- what is left out --------------------------------------------------------------------------------------------------
