@@ -24,12 +24,12 @@ from hudi_hive.table.view.listing import (
     FilteredPartitions,
     FolderFilter,
     Lister,
-    SpreadListing,
     in_batches,
     list_concurrently,
     list_folders,
     walk,
 )
+from hudi_hive.table.view.spread_listing import SpreadListing
 
 __all__ = [
     "BASE_FILE_SCHEMA",

@@ -22,6 +22,7 @@ from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES, holds_partitio
 from hudi_hive.table.view.data_files import refuse_linked_files
 from hudi_hive.table.view.file_system_view import FILES_SCHEMA
 from hudi_hive.table.view.ranks import BoolArray, IntArray
+from hudi_hive.table.view.spread_listing import Runner, SpreadListing
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
@@ -105,39 +106,6 @@ def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
             batch, size = [], next(sizes, size)
     if batch:
         yield batch
-
-
-class Runner(Protocol):
-    """The interface of an executor: runs a function over tasks, both of which can be pickled."""
-
-    def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
-        """The results, in the order of the tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadListing:
-    """How listings of many folders are spread over an engine's executors.
-
-    Source: ``FileSystemBackedTableMetadata``.
-
-    Attributes:
-        run: the executors.
-        tasks: tasks in which the folders of one level are listed, at most.
-        threshold: folders up to which this process lists them by itself.
-        levels: folders below each other that a partition path is made of.
-    """
-
-    run: Runner
-    tasks: int
-    threshold: int
-    levels: int
-
-    def shares(self, folders: Sequence[str]) -> list[list[str]]:
-        """Folders by task; one share if this process is to list them."""
-        if len(folders) <= self.threshold or self.tasks < 2:
-            return [list(folders)]
-        size = -(-len(folders) // min(self.tasks, len(folders)))
-        return [list(folders[at : at + size]) for at in range(0, len(folders), size)]
 
 
 class DirectoryLister:
