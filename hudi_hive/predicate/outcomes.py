@@ -194,9 +194,8 @@ class _Leaf:
             for value in values:
                 above = _mask(pc.less_equal(minimum, value), True)
                 true |= above & _mask(pc.greater_equal(maximum, value), True)
-        else:  # by the envelope of a long list
-            above = _mask(pc.less_equal(minimum, values[-1]), True)
-            true |= above & _mask(pc.greater_equal(maximum, values[0]), True)
+        else:
+            true |= _holds_one(values, minimum, maximum)
         return true, self._all(True)
 
     def _like(self, node: nodes.Like) -> Mask:
@@ -220,6 +219,22 @@ def _mask(values: Any, if_null: bool) -> Mask:  # noqa: ANN401 - boolean array o
     array = filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
     result: Mask = array.to_numpy(zero_copy_only=False).astype(np.bool_)
     return result
+
+
+def _holds_one(values: pa.Array, minimum: pa.Array, maximum: pa.Array) -> Mask:
+    """Which ranges may hold one of many sorted values: that from which on values are above the minimum is asked."""
+    above = _mask(pc.less_equal(minimum, values[-1]), True)
+    envelope = above & _mask(pc.greater_equal(maximum, values[0]), True)
+    if values.type != minimum.type:
+        return envelope
+    # The sort is stable: a minimum comes before values that are equal to it. Those that are null come last.
+    order = pc.sort_indices(pa.concat_arrays([minimum, values])).to_numpy()
+    is_value = order >= len(minimum)
+    first = np.empty(len(order), np.int64)
+    first[order] = np.cumsum(is_value)
+    places = first[: len(minimum)]
+    candidates = values.take(pa.array(np.minimum(places, len(values) - 1)))
+    return envelope & (_mask(pc.less_equal(candidates, maximum), True) | _mask(pc.is_null(minimum), False))
 
 
 def _literal_prefix(pattern: str) -> str:

@@ -79,19 +79,22 @@ class RowFilter:
         """TRUE, FALSE or NULL for each row; ``data`` has the filter's columns with the types of :attr:`schema`."""
         return evaluate(self.root, data)
 
-    def partitions_that_may_match(self, values: pa.Table) -> pa.Array:
+    def partitions_that_may_match(
+        self, values: pa.Table, ranges: Mapping[tuple[str, ...], ColumnRange] | None = None
+    ) -> pa.Array:
         """For each partition: TRUE unless no row of it can pass; never null.
 
         Args:
             values: typed partition values, a row for each partition, columns by field name. Columns that it does not
-                have may be anything.
+                have may be anything, but for those of ``ranges``.
+            ranges: columns of which a range is known alone, by column path; as many groups as ``values`` has rows.
         """
         partition_columns = set(values.schema.names)
 
         def leaf(node: Node) -> Outcomes:
-            if not partition_columns.issuperset(nodes.top_level_names(node)):
-                return unknown(values.num_rows)
-            return outcomes_of_values(evaluate(node, values))
+            if partition_columns.issuperset(nodes.top_level_names(node)):
+                return outcomes_of_values(evaluate(node, values))
+            return outcomes_of_ranges(node, values.num_rows, ranges) if ranges else unknown(values.num_rows)
 
         return pa.array(possible_outcomes(self.root, values.num_rows, leaf).true, pa.bool_())
 

@@ -102,6 +102,24 @@ def test_plan_by_listing(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None
     assert len(recording) <= -(-wide.objects // _PAGE) + _BESIDE_PAGES, recording
 
 
+@pytest.mark.parametrize(("row_filter", "partitions"), [("p = 'p00007'", 1), ("p >= 'p00010' AND p < 'p00020'", 10)])
+def test_plan_of_some_partitions_by_listing(
+    wide: Wide, s3: S3Server, s3_proxy: StoreProxy, row_filter: str, partitions: int
+) -> None:
+    """The base path and then the partitions that match, side by side, beside the requests of any plan."""
+    for delay_s in _DELAYS_S:
+        table = _open(wide, s3, s3_proxy)
+        _ = table.timeline
+        with s3_proxy.recording(delay_s) as recording:
+            plan = table.scan(row_filter=row_filter, options=_LISTED).plan()
+        if recording.rounds <= _PLAN_ROUNDS:
+            break
+    assert plan.partitions_planned == partitions and plan.partitions_total == wide.files // 5
+    assert table.client.counters["lists"] == 1 + 1 + partitions  # the timeline's, the base path's, theirs
+    assert len(recording) <= _BESIDE_PAGES + 1 + partitions, recording
+    assert recording.rounds <= _PLAN_ROUNDS, recording
+
+
 def test_reading_small_files(wide: Wide, s3: S3Server, s3_proxy: StoreProxy) -> None:
     for delay_s in _DELAYS_S:
         scan = _open(wide, s3, s3_proxy).scan()

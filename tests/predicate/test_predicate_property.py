@@ -317,6 +317,7 @@ def test_ranges_do_rule_out():
     assert keep("s = 'ab' OR i = 7") == [True, True, False]
     assert keep("(i > 3) IS NOT TRUE") == [True, True, True]
     assert keep("i IN (" + ", ".join(str(n) for n in range(5, 40)) + ")") == [False, True, False]
+    assert keep("i IN (4, " + ", ".join(str(n) for n in range(10, 40)) + ")") == [False, False, False]
     assert keep("d > 5 AND i > 3") == [False, True, False]
     assert keep("d > 5 OR i > 3") == [True, True, True]
 

@@ -16,7 +16,7 @@ from hudi_hive.metadata.reader.validation import ValidationReport, committed_fil
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import METAFOLDER
-from hudi_hive.table.view import DirectoryLister, Lister, in_batches, walk
+from hudi_hive.table.view import DirectoryLister, FilteredPartitions, FolderFilter, Lister, in_batches, walk
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -71,8 +71,11 @@ class _Listed:
     def partitions(self) -> list[str]:
         return self._lister.partitions()
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        return self._lister.partition_batches()
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        return self._lister.partitions_matching(may_match)
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        return self._lister.partition_batches(may_match)
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         return self._lister.files(partitions)
@@ -122,10 +125,15 @@ class MetadataLister:
         answer = self._ask(lambda table: table.partitions())
         return answer if answer is not None else self._listed.partitions()
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        """All partitions: one look-up."""
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """All partitions: one look-up. Where folders are listed, those that the filter leaves."""
         answer = self._ask(lambda table: table.partitions())
-        return in_batches(answer) if answer is not None else self._listed.partition_batches()
+        return FilteredPartitions(answer, 0) if answer is not None else self._listed.partitions_matching(may_match)
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        """All partitions: one look-up. Where folders are listed, those that the filter leaves."""
+        answer = self._ask(lambda table: table.partitions())
+        return in_batches(answer) if answer is not None else self._listed.partition_batches(may_match)
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions: one look-up for all of them."""
@@ -186,7 +194,11 @@ class ValidatingLister:
             self._compare(partitions, lambda table: table.partitions())
         return partitions
 
-    def partition_batches(self) -> Iterator[list[str]]:
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """All partitions, since a comparison needs them."""
+        return FilteredPartitions(self.partitions(), 0)
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
         """List all partitions and compare them with those of the metadata table before the first is returned."""
         return in_batches(self.partitions())
 

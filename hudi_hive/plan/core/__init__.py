@@ -15,7 +15,7 @@ from hudi_hive.plan.core.incremental import (
     slices_of_range,
     without_hollow,
 )
-from hudi_hive.plan.core.listing import with_configured_listing
+from hudi_hive.plan.core.listing import partitions_matching, with_configured_listing
 from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
 from hudi_hive.plan.core.planner import (
     Filter,
@@ -55,6 +55,7 @@ __all__ = [
     "missing_files",
     "narrowed_plan",
     "newest_slice_instant",
+    "partitions_matching",
     "plan_of_files",
     "plan_of_slices",
     "plan_scan",

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan
-from hudi_hive.plan.model import PLAN_SCHEMA, Query, ScanPlan, prune_partitions
+from hudi_hive.plan.model import PLAN_SCHEMA, Query, ScanPlan, folder_filter, prune_partitions
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import in_batches
@@ -41,7 +41,7 @@ class PartitionPlanner:
         self._builder: PlanBuilder | None = None
         self._partitions: list[str] | None = None
         self._whole: _Whole | None = None
-        self._began = self._at_once = False
+        self._began = self._at_once = self._were_listed = False
         self._skipped: tuple[RowFilter, _Whole] | None = None
         if query.query_type.has_range:
             plan = plan_scan(client, query, row_filter)
@@ -84,6 +84,7 @@ class PartitionPlanner:
                 else:
                     has_writes = bool(self._client.timeline.write_instants())
                     self._partitions = self._fresh().snapshot_partitions() if has_writes else []
+                    self._were_listed = not self._client.lister.is_authoritative
             return list(self._partitions)
 
     def batches(self) -> Iterator[list[str]]:
@@ -98,7 +99,7 @@ class PartitionPlanner:
         if self._builder is None or self._builder.query.as_of is not None or not client.config.is_partitioned:
             yield from in_batches(self.partitions())
         elif client.timeline.write_instants():
-            for paths in client.lister.partition_batches():
+            for paths in client.lister.partition_batches(folder_filter(client, self.row_filter)):
                 partitions_left = prune_partitions(client, paths, self.row_filter)
                 if partitions_left:
                     yield partitions_left
@@ -134,7 +135,7 @@ class PartitionPlanner:
                 self._builder.refuse_lost_partitions()
                 plan = self._plan_now(partitions)
                 # Asked after: a metadata table may have turned out not to be readable.
-                self._at_once = self._client.lister.lists_at_once
+                self._at_once = self._were_listed or self._client.lister.lists_at_once
                 self._began = True
                 return plan
             if self._whole is None and self._at_once:

@@ -22,7 +22,7 @@ from hudi_hive.plan.core.incremental import (
     select_commits,
     slices_of_range,
 )
-from hudi_hive.plan.core.listing import with_configured_listing
+from hudi_hive.plan.core.listing import partitions_matching, with_configured_listing
 from hudi_hive.plan.core.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
 from hudi_hive.plan.model import (
     PLAN_SCHEMA,
@@ -51,6 +51,7 @@ from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import with_recorded_sizes
 from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.view import FilteredPartitions
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
@@ -236,10 +237,10 @@ class PlanBuilder:
         client = self.client
         if self.requested_partitions is not None:
             return self._prune(sorted(set(self.requested_partitions)))
-        partitions_of_table = self._partitions()
+        listed = self._partitions()
         if self.query.as_of is not None and client.config.is_partitioned:
-            partitions_of_table = sorted({*partitions_of_table, *partitions_cleaned(client)})
-        return self._prune(partitions_of_table)
+            listed = listed._replace(partitions=sorted({*listed.partitions, *partitions_cleaned(client)}))
+        return self._prune(*listed)
 
     def refuse_lost_partitions(self) -> None:
         """Refuse time travel to a time when a partition existed that was cleaned as a whole.
@@ -330,7 +331,7 @@ class PlanBuilder:
             if not options.full_scan_fallback:
                 raise cleaned_error(client, missing)
             self.steps.append(PlanStep("full scan: files of the range were cleaned", "files", written, 0))
-            partitions = self._prune(self._partitions())
+            partitions = self._prune(*self._partitions())
             slices, steps = snapshot_slices(client, partitions, QueryType.SNAPSHOT, None)
             slices = self._as_recorded(slices)
             self.steps += steps
@@ -369,12 +370,12 @@ class PlanBuilder:
             slices = with_recorded_sizes(self.client.timeline, self.client.storage, slices)
         return slices
 
-    def _partitions(self) -> list[str]:
-        """All partitions, and where they were learnt from as a step."""
-        partitions = self.client.partition_paths()
-        source = self.client.lister.source
-        self.steps.append(PlanStep(f"partitions and files by {source}", "partitions", len(partitions), len(partitions)))
-        return partitions
+    def _partitions(self) -> FilteredPartitions:
+        """The partitions that folders leave by the filter, and where they were learnt from as a step."""
+        listed = partitions_matching(self.client, self.row_filter)
+        total = len(listed.partitions) + listed.left_out
+        self.steps.append(PlanStep(f"partitions and files by {self.client.lister.source}", "partitions", total, total))
+        return listed
 
     def _match_glob(self, slices: pa.Table) -> pa.Table:
         glob = self.query.options.path_glob
@@ -402,12 +403,11 @@ class PlanBuilder:
                 schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
-    def _prune(self, partitions: list[str]) -> list[str]:
-        self.partitions_total = len(partitions)
+    def _prune(self, partitions: list[str], left_out: int = 0) -> list[str]:
+        """The partitions that the filter leaves; each folder that it left out unlisted counts as one before."""
+        total = self.partitions_total = len(partitions) + left_out
         partitions_left = prune_partitions(self.client, partitions, self.row_filter)
-        self.steps.append(
-            PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(partitions_left))
-        )
+        self.steps.append(PlanStep("partitions that the filter leaves", "partitions", total, len(partitions_left)))
         return partitions_left
 
     def skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:

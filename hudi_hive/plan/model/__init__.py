@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.plan.model.file_schemas import with_commit_versions
 from hudi_hive.plan.model.options import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType, ReadOptions
+from hudi_hive.plan.model.partition_folders import folder_filter
 from hudi_hive.plan.model.partitions import prunable_fields, prune_partitions
 from hudi_hive.plan.model.query import EARLIEST, Moment, Query
 from hudi_hive.plan.model.scan_plan import (
@@ -32,6 +33,7 @@ __all__ = [
     "ReadOptions",
     "ScanPlan",
     "base_files_as_slices",
+    "folder_filter",
     "has_logs",
     "prunable_fields",
     "prune_partitions",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate import ColumnRange, RowFilter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import DEFAULT_PARTITION, partition_value_columns
 
@@ -45,18 +47,33 @@ def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFi
     values = partition_value_table(client, paths, fields)
     if values is None:
         return list(paths)
-    # The default partition holds nulls, empty texts and texts of its own name: it is kept if any of them passes, in
-    # any combination of columns.
+    keep = may_match(row_filter, values)
+    return [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
+
+
+def may_match(
+    row_filter: RowFilter, values: pa.Table, ranges: Mapping[tuple[str, ...], ColumnRange] | None = None
+) -> npt.NDArray[np.bool_]:
+    """For each of some partitions whether it may hold rows passing a filter, by values in paths.
+
+    The default partition holds nulls, empty texts and texts of its own name: it is kept if any of them passes, in any
+    combination of columns.
+
+    Args:
+        row_filter: the filter.
+        values: typed values, null for the default partition; columns that it does not have may be anything.
+        ranges: columns of which a range is known alone, as of :meth:`RowFilter.partitions_that_may_match`.
+    """
     variants = [values]
-    for index, name in enumerate(fields):
+    for index, name in enumerate(values.schema.names):
         column = values.column(name)
         if column.null_count and pa.types.is_string(column.type):
             texts = [pc.fill_null(column, text) for text in ("", DEFAULT_PARTITION)]
             variants += [other.set_column(index, name, text) for other in variants for text in texts]
-    keep = row_filter.partitions_that_may_match(variants[0])
-    for variant in variants[1:]:
-        keep = pc.or_(keep, row_filter.partitions_that_may_match(variant))
-    return [path for path, kept in zip(paths, keep.to_pylist(), strict=True) if kept]
+    keep = np.zeros(values.num_rows, np.bool_)
+    for variant in variants:
+        keep |= row_filter.partitions_that_may_match(variant, ranges).to_numpy(zero_copy_only=False)
+    return keep
 
 
 def partition_value_table(client: MetaClient, paths: Sequence[str], fields: Sequence[str]) -> pa.Table | None:

@@ -95,7 +95,8 @@ class ScanPlan:
         commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these; None keeps all.
         instant: requested time of the newest completed write that the plan has seen, or None for an empty table.
         checkpoint: incremental: the ``begin`` for the next query so that nothing is missed or seen twice.
-        partitions_total: partitions that the table (or, for an incremental query, the range) has.
+        partitions_total: partitions that the table (or, for an incremental query, the range) has. A folder that the
+            filter left out, so that it was not listed, counts as one, however many partitions it holds.
         partitions_planned: partitions with at least one planned slice.
         steps: how planning went.
         counters: storage calls that planning cost, by name.

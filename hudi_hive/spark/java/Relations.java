@@ -412,9 +412,18 @@ public class Relations {
 
         /** The conditions on rows that have their values before the query runs, each as JSON, in a JSON list. */
         public String conditions() throws Exception {
+            return evaluable(rows);
+        }
+
+        /** The conditions on partitions, likewise. */
+        public String partitionConditions() throws Exception {
+            return evaluable(filters);
+        }
+
+        String evaluable(List conditions) throws Exception {
             List found = new ArrayList();
-            for (int i = 0; i < rows.size(); i++) {
-                Expression condition = (Expression) rows.get(i);
+            for (int i = 0; i < conditions.size(); i++) {
+                Expression condition = (Expression) conditions.get(i);
                 String text = condition.toString();
                 if (condition.deterministic() && text.indexOf("subquery") < 0 && text.indexOf("dynamicpruning") < 0) {
                     found.add(condition.toJSON());

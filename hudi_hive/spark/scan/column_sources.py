@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import DateType, StructType
 
 from hudi_hive.errors import PartitionValueError
+from hudi_hive.table.keys import DEFAULT_PARTITION
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,20 @@ class ColumnSources:
         for name in set(names) & set(self.hidden.names):
             ambiguous |= pc.is_null(texts.column(name)).to_numpy()
         return ambiguous
+
+    def other_readings(self, texts: pa.Table, names: Sequence[str]) -> list[pa.Table]:
+        """What ambiguous partitions hold beside nulls: empty texts, and texts that are the folder's name.
+
+        Returns:
+            Tables like ``texts``, for all combinations of hidden columns.
+        """
+        readings = [texts]
+        for name in sorted(set(names) & set(self.hidden.names)):
+            column = texts.column(name)
+            fills = [pc.fill_null(column, text) for text in ("", DEFAULT_PARTITION)]
+            place = texts.schema.get_field_index(name)
+            readings += [reading.set_column(place, name, fill) for reading in readings for fill in fills]
+        return readings[1:]
 
     def check_dates(self, texts: pa.Table, names: Sequence[str], location: str) -> None:
         """Check the texts of date columns: Spark would read ``19723`` as the year, not as a day number.

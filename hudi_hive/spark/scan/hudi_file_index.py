@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,7 +48,8 @@ class PlannedScan:
     Attributes:
         table: name of the table in the catalog, or its base path.
         partition_filters: the predicates that chose partitions, as Spark prints them.
-        partitions_total, partitions_planned: partitions of the table, and those whose files are read.
+        partitions_total, partitions_planned: partitions of the table, and those whose files are read. A folder that
+            was not listed, since the filters rule it out, counts as one.
         files: number of files.
         bytes: their size.
         seconds: how long planning took.
@@ -238,13 +240,13 @@ class HudiFileIndex(JavaProxy):
     def _list(self, question: JavaValue, filters: tuple[str, ...], names: Sequence[str]) -> PlannedScan:
         started = time.perf_counter()
         snapshot = self._snapshot
-        partitions = self.prune(snapshot.partition_paths(), question, names) if filters else None
+        total, partitions = self.chosen_partitions(question, names) if filters else (None, None)
         row_filter = self.row_filter(snapshot.plan(partitions), question) if snapshot.has_indexes else None
         planned = self._files(partitions, row_filter)
         record = PlannedScan(
             self.name,
             filters,
-            planned.partitions_total,
+            planned.partitions_total if total is None else total,
             planned.partitions_planned,
             planned.files.num_rows,
             int(pc.sum(planned.files.column("size")).as_py() or 0),
@@ -258,6 +260,22 @@ class HudiFileIndex(JavaProxy):
         """Make a row filter of a question's conditions, without columns whose values come from partition paths."""
         conditions = json.loads(question.conditions())
         return filter_of_json(conditions, plan.schema, self.columns.path.names) if conditions else None
+
+    def chosen_partitions(self, question: JavaValue, names: Sequence[str]) -> tuple[int, list[str]]:
+        """The number of partitions of the query, and the paths of those that pass a question's partition filters.
+
+        Folders that the filters rule out are not listed; each counts as one partition.
+
+        Args:
+            question: of ``Relations.java``, with partition filters.
+            names: the columns that they are about.
+        """
+        snapshot, row_filter = self._snapshot, None
+        if snapshot.walks_folders:
+            schema = snapshot.client.schema(snapshot.schema_time)
+            row_filter = filter_of_json(json.loads(question.partitionConditions()), schema, ())
+        listed = snapshot.partitions_matching(row_filter)
+        return len(listed.partitions) + listed.left_out, self.prune(listed.partitions, question, names)
 
     def _described(self, records: Sequence[PlannedScan]) -> str:
         return "\n".join(record.describe() for record in records)
@@ -279,15 +297,18 @@ class HudiFileIndex(JavaProxy):
         by_lower = {name.lower(): name for name in self.columns.in_paths.names}
         names = [by_lower[name.lower()] for name in names]
         texts = self.columns.renamed(self._snapshot.partition_texts(paths))
-        ambiguous = self.columns.ambiguous(texts, names)
-        keep = ambiguous.copy()
-        clear = np.flatnonzero(~ambiguous)
-        if len(clear):
-            self.columns.check_dates(texts, names, self._snapshot.location)
-            values = packed(texts.take(pa.array(clear)), names)
-            digits = self._strictly(functools.partial(question.mask, values, len(clear)))
-            keep[clear] = np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
+        self.columns.check_dates(texts, names, self._snapshot.location)
+        keep = self._passing(texts, question, names)
+        ambiguous = np.flatnonzero(self.columns.ambiguous(texts, names))
+        if len(ambiguous):
+            for other in self.columns.other_readings(texts.take(pa.array(ambiguous)), names):
+                keep[ambiguous] |= self._passing(other, question, names)
         return [path for path, passes in zip(paths, keep.tolist(), strict=True) if passes]
+
+    def _passing(self, texts: pa.Table, question: JavaValue, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Which partitions, by the texts of their values, pass all filters of a question."""
+        digits = self._strictly(functools.partial(question.mask, packed(texts, names), texts.num_rows))
+        return np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
 
     def _add_directories(self, question: JavaValue, planned: PlannedFiles, conditions: str) -> None:
         """Answers a question."""

@@ -208,12 +208,15 @@ class MergeFileIndex(HudiFileIndex):
         snapshot = self.snapshot
         if snapshot.may_have_logs:
             self._refuse_file_columns(columns)
-        paths = snapshot.partition_paths()
         question = relations(self._jvm).question(
             self._jvm.seq(filters), conditions, self.columns.in_paths.json(), len(self.columns.path), self.session
         )
         description = json.loads(question.text()) if filters else None
-        plan = snapshot.plan(self.prune(paths, question, description["names"]) if description else None)
+        if description:
+            total, partitions = self.chosen_partitions(question, description["names"])
+            plan = snapshot.plan(partitions)
+        else:
+            total, plan = len(snapshot.partition_paths()), snapshot.plan()
         plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns, self.columns.path.names)))
         planned_slices = plan.slices.num_rows
         if not planned_slices:
@@ -227,7 +230,7 @@ class MergeFileIndex(HudiFileIndex):
         record = PlannedScan(
             self.name,
             tuple(description["filters"]) if description else (),
-            len(paths),
+            total,
             0,
             0,
             0,

@@ -7,10 +7,12 @@ is in no commit into the table. With a Project on top Spark refuses every write.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import (
@@ -248,8 +250,31 @@ def _column_sources(snapshot: TableSnapshot, columns: StructType, own: StructTyp
 
 
 def _has_default_partition(snapshot: TableSnapshot) -> bool:
-    paths = pa.array(snapshot.partition_paths(), pa.string())
-    return bool(pc.any(pc.match_substring(paths, DEFAULT_PARTITION), min_count=0).as_py())
+    """Whether a folder of the table is that of null; folders of partitions need not be listed to see their names."""
+    config = snapshot.client.config
+    fields, is_hive_style = config.partition_fields, config.hive_style_partitioning
+    # Elsewhere a value with slashes may stand before the last one, at whatever depth that is.
+    is_told = len(fields) == 1 or is_hive_style or (config.url_encode_partitioning and not config.is_bootstrapped)
+    if not (snapshot.walks_folders and is_told):
+        return _names_default(snapshot.partition_paths())
+    names: list[str] = []
+
+    def are_above(folders: Sequence[str]) -> npt.NDArray[np.bool_]:
+        names.extend(folders)
+        paths = pa.array(folders, pa.string())
+        if is_hive_style:
+            last = pc.starts_with(pc.replace_substring_regex(paths, r"(?s)^.*/", ""), f"{fields[-1]}=")
+        else:
+            last = pc.greater_equal(pc.count_substring(paths, "/"), len(fields) - 1)
+        above: npt.NDArray[np.bool_] = pc.invert(last).to_numpy(zero_copy_only=False)
+        return above
+
+    listed = snapshot.partitions_within(are_above)
+    return _names_default([*names, *listed.partitions])
+
+
+def _names_default(paths: Sequence[str]) -> bool:
+    return bool(pc.any(pc.match_substring(pa.array(paths, pa.string()), DEFAULT_PARTITION), min_count=0).as_py())
 
 
 def _guarded(environment: Environment, session: JavaValue, scan: Scanned, declared: Declared | None) -> JavaValue:

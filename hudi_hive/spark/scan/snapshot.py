@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
-from hudi_hive.plan.core import check_time_travel, with_configured_listing
+from hudi_hive.plan.core import check_time_travel, partitions_matching, with_configured_listing
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.bridge import DIRECTORY_SCHEMA
 from hudi_hive.spark.scan.evolution import unlike
@@ -29,7 +29,7 @@ from hudi_hive.spark.scan.widened import may_be_widened, narrower
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.keys import partition_value_columns
-from hudi_hive.table.view import SpreadListing
+from hudi_hive.table.view import FilteredPartitions, FolderFilter, SpreadListing
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = ListingCache()
@@ -66,7 +66,8 @@ class PlannedFiles:
     Attributes:
         files: a table of ``DIRECTORY_SCHEMA``, sorted by partition.
         modified_ms: the time of each file's commit, milliseconds since the epoch.
-        partitions_total, partitions_planned: partitions of the table (or the range), and those with a planned file.
+        partitions_total, partitions_planned: partitions of the table (or the range), or those that were chosen before;
+            and those with a planned file.
         skipped: files left out by what the metadata table tells of their rows.
     """
 
@@ -283,6 +284,30 @@ class TableSnapshot:
                 return sorted(pc.unique(self._whole().slices.column("partition")).to_pylist())
             return list(self._answers.get(("partitions", str(self.query)), self.client.partition_paths))
 
+    @property
+    def walks_folders(self) -> bool:
+        """Whether partitions are found by listing folders that have not been listed yet."""
+        if self._fixed is not None or self.query.query_type.has_range or self.query.options.metadata_validate:
+            return False
+        return self.client.config.is_partitioned and not self.client.lister.lists_at_once
+
+    def partitions_matching(self, row_filter: RowFilter | None) -> FilteredPartitions:
+        """The partitions of the query that may hold rows passing a filter, and perhaps others.
+
+        Where folders are listed, those that the filter rules out are not.
+
+        Args:
+            row_filter: bound to the table's schema.
+        """
+        is_own = self.partition_fields == self.client.config.partition_fields
+        if row_filter is None or not is_own or not self.walks_folders:
+            return FilteredPartitions(self.partition_paths(), 0)
+        return partitions_matching(self.client, row_filter)
+
+    def partitions_within(self, may_match: FolderFilter) -> FilteredPartitions:
+        """The partitions that a filter of folders leaves; asked where the snapshot :attr:`walks_folders`."""
+        return self.client.lister.partitions_matching(may_match)
+
     def partition_texts(self, paths: Sequence[str]) -> pa.Table:
         """Values in partition paths as text, a column per partition field, a row per path.
 
@@ -373,7 +398,7 @@ class TableSnapshot:
         if self.has_skeletons:
             path, size = self._with_sources(slices, path, size)
         files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
-        total = len(self.partition_paths())
+        total = len(self.partition_paths() if partitions is None else partitions)
         return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)), skipped)
 
     def _with_sources(

@@ -21,13 +21,15 @@ from hudi_hive.table.view.file_system_view import (
 from hudi_hive.table.view.listing import (
     LISTED_SCHEMA,
     DirectoryLister,
+    FilteredPartitions,
+    FolderFilter,
     Lister,
-    SpreadListing,
     in_batches,
     list_concurrently,
     list_folders,
     walk,
 )
+from hudi_hive.table.view.spread_listing import SpreadListing
 
 __all__ = [
     "BASE_FILE_SCHEMA",
@@ -37,6 +39,8 @@ __all__ = [
     "DirectoryLister",
     "FileKind",
     "FileSystemView",
+    "FilteredPartitions",
+    "FolderFilter",
     "Lister",
     "SpreadListing",
     "ViewTimeline",

@@ -6,11 +6,12 @@ gives another one, which planning hands to :class:`~hudi_hive.table.MetaClient`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES, holds_partitio
 from hudi_hive.table.view.data_files import refuse_linked_files
 from hudi_hive.table.view.file_system_view import FILES_SCHEMA
 from hudi_hive.table.view.ranks import BoolArray, IntArray
+from hudi_hive.table.view.spread_listing import Runner, SpreadListing
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
@@ -44,6 +46,21 @@ _SHARE: Final = 100
 _ENTRY: Final = [*LISTED_SCHEMA.names[1:], "is_dir"]
 """Columns of what is in a folder."""
 
+FolderFilter: TypeAlias = Callable[[Sequence[str]], BoolArray]
+"""For each of some folders below a table's base path: whether partitions at or below it may be needed."""
+
+
+class FilteredPartitions(NamedTuple):
+    """Partitions that were looked for with a :data:`FolderFilter`.
+
+    Attributes:
+        partitions: their sorted paths; all that may be needed, and perhaps others.
+        left_out: folders that the filter left out, so that they were not listed; each was a partition or held some.
+    """
+
+    partitions: list[str]
+    left_out: int
+
 
 class Lister(Protocol):
     """The interface of a source of a table's partitions and files, which are all of one moment."""
@@ -63,8 +80,15 @@ class Lister(Protocol):
     def partitions(self) -> list[str]:
         """Sorted paths of all partitions of a partitioned table, relative to its base path."""
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        """Yield batches of the paths of all partitions as they are found, each once, in no order."""
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """The partitions that a filter of folders leaves; a source that has all partitions at once gives them all."""
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        """Yield batches of the paths of partitions as they are found, each once, in no order.
+
+        Args:
+            may_match: folders that it leaves out need not be looked into.
+        """
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions as a table of ``FILES_SCHEMA``; a missing partition has no rows."""
@@ -84,39 +108,6 @@ def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-class Runner(Protocol):
-    """The interface of an executor: runs a function over tasks, both of which can be pickled."""
-
-    def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
-        """The results, in the order of the tasks."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadListing:
-    """How listings of many folders are spread over an engine's executors.
-
-    Source: ``FileSystemBackedTableMetadata``.
-
-    Attributes:
-        run: the executors.
-        tasks: tasks in which the folders of one level are listed, at most.
-        threshold: folders up to which this process lists them by itself.
-        levels: folders below each other that a partition path is made of.
-    """
-
-    run: Runner
-    tasks: int
-    threshold: int
-    levels: int
-
-    def shares(self, folders: Sequence[str]) -> list[list[str]]:
-        """Folders by task; one share if this process is to list them."""
-        if len(folders) <= self.threshold or self.tasks < 2:
-            return [list(folders)]
-        size = -(-len(folders) // min(self.tasks, len(folders)))
-        return [list(folders[at : at + size]) for at in range(0, len(folders), size)]
-
-
 class DirectoryLister:
     """Lists folders; the files that are seen while partitions are searched are not listed again.
 
@@ -132,6 +123,8 @@ class DirectoryLister:
         # Partitions and files of all folders; both at once, since threads share a lister.
         self._walked: tuple[list[str], pa.Table] | None = None
         self._listed: dict[str, pa.Table] = {}
+        # The folders in each folder that a filtered walk listed; None for a partition.
+        self._below: dict[str, list[str] | None] = {}
 
     @cached_property
     def _spread(self) -> SpreadListing | None:
@@ -160,14 +153,66 @@ class DirectoryLister:
             self._walked = partitions, listed.select(FILES_SCHEMA.names)
         return list(self._walked[0])
 
-    def partition_batches(self) -> Iterator[list[str]]:
-        """All partitions, a batch at a time while the folders are walked, depth first.
+    def partitions_matching(self, may_match: FolderFilter) -> FilteredPartitions:
+        """The partitions that a filter of folders leaves, level by level; what it leaves out is not listed.
+
+        The folders of one level are listed side by side, and none is listed again for another filter. Where folders are
+        only beginnings of names, and the filter leaves many of them, the whole table is listed in one go.
+        """
+        partitions: list[str] = []
+        level, left_out, folders = [""], 0, 1
+        while level and self._walked is None:
+            if self._costs_more_than_all(len(level), folders):
+                return FilteredPartitions(self.partitions(), 0)
+            self._list_level(level)
+            ended, below = self._parted(level)
+            partitions += ended
+            level, folders = _left(below, may_match), len(below)
+            left_out += folders - len(level)
+        if self._walked is not None:
+            return FilteredPartitions(self.partitions(), 0)
+        return FilteredPartitions(sorted(partitions), left_out)
+
+    def _costs_more_than_all(self, count: int, folders: int) -> bool:
+        """Whether listing some of a level's folders is more requests than listing all files may well be."""
+        if self._storage.has_folders or (self._spread is not None and count > self._spread.threshold):
+            return False
+        return count > max(_FEW_FOLDERS, folders // _FEW_FOLDERS)
+
+    def _parted(self, folders: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of some listed folders that are partitions, and the folders in the others."""
+        inside = [(folder, self._below[folder]) for folder in folders]
+        below = itertools.chain.from_iterable(paths for _, paths in inside if paths is not None)
+        return [folder for folder, paths in inside if paths is None], list(below)
+
+    def _list_level(self, level: Sequence[str]) -> None:
+        """List those folders of a level that no walk with a filter has listed."""
+        fresh = [folder for folder in level if folder not in self._below]
+        if not fresh:
+            return
+        spread = self._spread
+        steps = [_step(self._storage, fresh)] if spread is None else _spread_over(self._storage, spread, _step, fresh)
+        below: dict[str, list[str] | None] = {folder: [] for folder in fresh}
+        for found, files, further in steps:
+            below.update(dict.fromkeys(found))
+            self._listed.update(dict.fromkeys(found, files.select(FILES_SCHEMA.names)))
+            for path in further:
+                inside = below[path.rpartition("/")[0]]
+                assert inside is not None
+                inside.append(path)
+        self._below.update(below)  # after their files, which other threads take from there
+
+    def partition_batches(self, may_match: FolderFilter | None = None) -> Iterator[list[str]]:
+        """All partitions, or those that a filter leaves, a batch at a time while the folders are walked, depth first.
 
         Folders whose files were seen on the way are not listed again. One listing per folder, as for
         :meth:`partitions`.
         """
         if self._walked is not None or not self._storage.has_folders:
-            yield from in_batches(self.partitions())
+            yield from in_batches(self.partitions() if may_match is None else self.partitions_matching(may_match)[0])
+            return
+        if may_match is not None:
+            yield from self._matching_batches(may_match)
             return
         tables = [LISTED_SCHEMA.empty_table()]
         paths: list[str] = []
@@ -180,11 +225,27 @@ class DirectoryLister:
         self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
         self._listed = {}
 
+    def _matching_batches(self, may_match: FolderFilter) -> Iterator[list[str]]:
+        """The partitions that a filter leaves, in batches, depth first; as :func:`walk_batches`."""
+        waiting = [""]
+        sizes = iter(_SERIES)
+        size = next(sizes)
+        while waiting:
+            at_once = _at_once(self._storage, size)
+            batch, waiting = waiting[-at_once:], waiting[:-at_once]
+            self._list_level(batch)
+            partitions, below = self._parted(batch)
+            waiting += _left(below, may_match)
+            if partitions:
+                yield partitions
+                size = next(sizes, size)
+
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
         remaining = list(dict.fromkeys(partitions))
-        is_spread = self._spread is not None and len(remaining) > self._spread.threshold
-        if len(remaining) > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
+        unseen = sum(path not in self._listed for path in remaining)
+        is_spread = self._spread is not None and unseen > self._spread.threshold
+        if unseen > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
             self.partitions()
         listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
         seen = {path: table for path in remaining if (table := listed.get(path)) is not None}
@@ -280,6 +341,18 @@ def _spread_over(
     return results
 
 
+def _left(folders: list[str], may_match: FolderFilter) -> list[str]:
+    """The folders that a filter leaves."""
+    if not folders:
+        return folders
+    return [folder for folder, kept in zip(folders, may_match(folders).tolist(), strict=True) if kept]
+
+
+def _at_once(storage: Storage, size: int) -> int:
+    """How many folders a batch of some size is: on a store as many at least as threads wait for."""
+    return size if storage.is_local else max(size, _REMOTE_LISTERS)
+
+
 def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
     """Yield what :func:`walk` finds as it is found, depth first.
 
@@ -290,7 +363,8 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
     sizes = iter(_SERIES)
     size = next(sizes)
     while waiting:
-        batch, waiting = waiting[-size:], waiting[:-size]
+        at_once = _at_once(storage, size)
+        batch, waiting = waiting[-at_once:], waiting[:-at_once]
         rows, files, further = _step(storage, batch)
         waiting += further
         if rows:

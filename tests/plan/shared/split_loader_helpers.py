@@ -15,7 +15,7 @@ from hudi_hive.plan import (
     Query,
 )
 from hudi_hive.table import FILES_SCHEMA
-from hudi_hive.table.view import in_batches
+from hudi_hive.table.view import FilteredPartitions, in_batches
 from tests.support.fixture_tables import unzip_fixture
 
 PARTITIONS = 1000
@@ -58,7 +58,10 @@ class CountingLister:
     def partitions(self):
         return sorted(self.paths)
 
-    def partition_batches(self):
+    def partitions_matching(self, may_match):
+        return FilteredPartitions(self.partitions(), 0)
+
+    def partition_batches(self, may_match=None):
         return in_batches(self.partitions())
 
     def files(self, partitions):
