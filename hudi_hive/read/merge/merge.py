@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.read.columns import Reconciler
-from hudi_hive.read.merge.folding import Folded, fold
-from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.custom import CustomMerge
+from hudi_hive.read.merge.folding import Folded, fold, log_events
 from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.read.merge.put import put
+from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge, one_array
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.logs import LogData, LogRecords
 from hudi_hive.table.merge import MergeSpec, Order
 
-_BATCH_ROWS = 65_536
 _MOST_WAITING_ROWS = 1 << 20
 
 Reconcile = Callable[[LogData], pa.RecordBatch]
@@ -39,6 +39,7 @@ def merge_slice(
     schema: pa.Schema,
     *,
     reconcile: Reconcile | None = None,
+    path: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the merged rows of a file slice.
 
@@ -48,6 +49,7 @@ def merge_slice(
         spec: how the table merges.
         schema: columns of the result; they must hold :meth:`MergeSpec.columns`.
         reconcile: data blocks to ``schema``; by name if None.
+        path: the table's base path, for errors of a registered merger.
 
     Yields:
         Batches with ``schema``, none of them empty.
@@ -56,15 +58,15 @@ def merge_slice(
         UnsupportedTableError: ordering values that cannot be compared, keys whose text is not defined.
         CorruptFileError: a record without a key.
         SchemaError: a column of a block cannot become the table's.
+        MergerError: the table's registered merger failed, or gave what does not fit.
     """
-    folded = fold(logs, spec, schema, reconcile or _by_name(schema))
-    if folded is None:
+    merger = _merger(logs, spec, schema, reconcile or _by_name(schema), path)
+    if merger is None:
         yield from (batch for batch in base_batches or () if batch.num_rows)
         return
-    merger = _Merger(folded, spec, schema, logs.data)
     waiting: list[pa.RecordBatch] = []
     rows = 0
-    most = max(_BATCH_ROWS, min(len(folded.keys), _MOST_WAITING_ROWS))
+    most = max(BATCH_ROWS, min(len(merger.seen), _MOST_WAITING_ROWS))
     for batch in base_batches or ():
         if not batch.num_rows:
             continue
@@ -77,42 +79,35 @@ def merge_slice(
     yield from merger.new_rows()
 
 
+def _merger(
+    logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Reconcile, path: str | None
+) -> SliceMerge | None:
+    """What merges the log by the table's rules; None for a log without records."""
+    if spec.merger is not None:
+        events = log_events(logs, spec, schema, reconcile)
+        return None if events is None else CustomMerge(events, spec, schema, path)
+    folded = fold(logs, spec, schema, reconcile)
+    return None if folded is None else _Merger(folded, spec, schema, logs.data)
+
+
 def _by_name(schema: pa.Schema) -> Reconcile:
     return lambda block: Reconciler(block.batch.schema, schema, path=block.path or None).apply(block.batch)
 
 
-class _Merger:
-    """Base rows met with the folded log; remembers which keys the base had."""
+class _Merger(SliceMerge):
+    """Base rows met with the folded log."""
 
     def __init__(self, folded: Folded, spec: MergeSpec, schema: pa.Schema, blocks: tuple[LogData, ...]) -> None:
+        super().__init__(folded.keys, spec, schema)
         self._log = folded
-        self._spec = spec
-        self._schema = schema
         self._blocks = blocks
-        self._seen = np.zeros(len(folded.keys), np.bool_)
         self._compares = spec.on_base is Order.EVENT_TIME or spec.deletes_in_order
-
-    def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
-        if not batches:
-            return
-        keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
-        key_numbers = pc.index_in(keys, value_set=self._log.keys)
-        start = 0
-        for batch in batches:
-            # The result's chunks are not those of the keys.
-            numbers = _flat(key_numbers.slice(start, batch.num_rows))
-            start += batch.num_rows
-            if numbers.null_count < len(numbers):
-                batch = self._merge(batch, numbers)
-            if batch.num_rows:
-                yield batch
 
     def new_rows(self) -> Iterator[pa.RecordBatch]:
         """Records of keys that the base does not have."""
-        keys = np.flatnonzero(~self._seen & ~self._log.deleted)
-        for start in range(0, len(keys), _BATCH_ROWS):
-            part = keys[start : start + _BATCH_ROWS]
+        keys = np.flatnonzero(~self.seen & ~self._log.deleted)
+        for start in range(0, len(keys), BATCH_ROWS):
+            part = keys[start : start + BATCH_ROWS]
             row = self._log.row[part]
             arrays = []
             for name in self._schema.names:
@@ -125,13 +120,10 @@ class _Merger:
                 yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _values(self, name: str, rows: Ints) -> pa.Array:
-        return _flat(self._log.rows.column(name).take(pa.array(rows)))
+        return one_array(self._log.rows.column(name).take(pa.array(rows)))
 
-    def _merge(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
-        at, key = self._first_matches(numbers)
-        if not len(at):
-            return batch
-        self._seen[key] = True
+    def onto(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
+        """The batch with the log's words on some rows; arguments as of :meth:`SliceMerge.onto`."""
         wins = self._wins(batch, at, key)
         deleted = self._log.deleted[key]
         drop = at[deleted & (wins | self._log.always[key])]
@@ -146,18 +138,6 @@ class _Merger:
             keep[drop] = False
             batch = batch.filter(pa.array(keep))
         return batch
-
-    def _first_matches(self, numbers: pa.Array) -> tuple[Ints, Ints]:
-        """Rows with a key of the log, and the key's number.
-
-        Of a key that the base file holds several times only the first row is merged, as all releases read it.
-        """
-        at = np.flatnonzero(pc.is_valid(numbers).to_numpy(zero_copy_only=False))
-        key = numbers.fill_null(0).to_numpy(zero_copy_only=False)[at].astype(np.int64)
-        first = np.full(len(self._seen), -1, np.int64)
-        first[key[::-1]] = at[::-1]
-        chosen = (first[key] == at) & ~self._seen[key]
-        return at[chosen], key[chosen]
 
     def _wins(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> Flags:
         """Whether the log's word beats the base record."""
@@ -226,7 +206,3 @@ class _Merger:
                 open_ &= ~keeps(column.take(pa.array(at)), self._spec, default)
             arrays.append(put(column, at[open_], self._values(field.name, source[open_])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])

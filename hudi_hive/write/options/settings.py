@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import require_prometheus
-from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, read, services, write
+from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, read, services, table, write
 
 __all__ = [
     "ArchiveSettings",
@@ -47,6 +47,8 @@ class RowSettings:
     schema_on_read: bool | None = write.SCHEMA_ON_READ.field()
     alter_check_data: bool = write.ALTER_CHECK_DATA.field()
     commit_metadata_prefix: str = write.COMMIT_METADATA_PREFIX.field()
+    record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
+    merger_classes: tuple[str, ...] = table.MERGER_CLASSES.field()
 
     @property
     def replaces_table(self) -> bool:
