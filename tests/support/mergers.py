@@ -51,3 +51,8 @@ def longest_fold(older: RecordVersions, newer: RecordVersions) -> MergedRecords:
     texts = pc.binary_join_element_wise(older.rows.column(at), newer.rows.column(at), ">", null_handling="skip")
     rows = newer.rows.set_column(at, newer.rows.schema.field(at), texts)
     return MergedRecords(rows, pa.array(np.zeros(rows.num_rows, np.bool_)))
+
+
+def latest(older: RecordVersions, newer: RecordVersions) -> MergedRecords:
+    """The later version."""
+    return MergedRecords(newer.rows, newer.deletes)
