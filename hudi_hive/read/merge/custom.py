@@ -81,7 +81,7 @@ class CustomMerge(SliceMerge):
         stays = ~last.deletes
         left = last.filter(stays).rows
         columns = [put(column, at[stays], values) for column, values in zip(batch.columns, left.columns, strict=True)]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         if stays.all():
             return batch
         keep = np.ones(batch.num_rows, np.bool_)
@@ -117,7 +117,7 @@ class CustomMerge(SliceMerge):
         if len(done) == 1:  # and so in the order of the keys
             return done[0]
         order = np.argsort(np.concatenate([at, *places]))
-        rows = pa.Table.from_batches([each.rows for each in done], self._schema).take(pa.array(order))
+        rows = pa.Table.from_batches([each.rows for each in done], self.schema).take(pa.array(order))
         return Versions(
             _one_batch(rows),
             np.concatenate([state.deletes[:0], *(each.deletes for each in done)])[order],
@@ -134,11 +134,11 @@ class CustomMerge(SliceMerge):
             rows = _one_batch(events.rows.take(pa.array(row)))
             return Versions(rows, events.deletes[event], ~named_only)
         at = pa.array(row, mask=named_only)
-        columns = {item.name: self._taken(item, at) for item in self._schema}
-        for name, values in zip(self._spec.ordering_fields, events.ordering, strict=False):
+        columns = {item.name: self._taken(item, at) for item in self.schema}
+        for name, values in zip(self.spec.ordering_fields, events.ordering, strict=False):
             if name in columns:
                 columns[name] = pc.if_else(pa.array(named_only), values.take(pa.array(event)), columns[name])
-        rows = pa.RecordBatch.from_arrays(list(columns.values()), schema=self._schema)
+        rows = pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
         return Versions(rows, events.deletes[event], ~named_only)
 
     def _taken(self, item: pa.Field, at: pa.Array) -> pa.Array:
@@ -148,7 +148,7 @@ class CustomMerge(SliceMerge):
 
     def _merge(self, older: Versions, newer: Versions, key: Ints) -> Versions:
         """Call the merger, and give its rows their meta columns."""
-        keys = self._keys.take(pa.array(key))
+        keys = self.keys.take(pa.array(key))
         versions = (
             RecordVersions(keys, each.rows.select(self._data), pa.array(each.deletes)) for each in (older, newer)
         )
@@ -156,12 +156,12 @@ class CustomMerge(SliceMerge):
         has_row = older.has_row | newer.has_row
         if (~merged.deletes & ~has_row).any():
             raise self._merger.error("made records of deletes that name nothing but their keys", self._path)
-        of_older = pa.array((merged.kept & older.has_row) | ~newer.has_row)
+        of_older = pa.array((merged.unchanged & older.has_row) | ~newer.has_row)
         columns = []
-        for name, mine, theirs in zip(self._schema.names, older.rows.columns, newer.rows.columns, strict=True):
+        for name, mine, theirs in zip(self.schema.names, older.rows.columns, newer.rows.columns, strict=True):
             is_meta = name in META_FIELDS
             columns.append(pc.if_else(of_older, mine, theirs) if is_meta else merged.rows.column(name))
-        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         self._check_keys(rows, older, newer, ~merged.deletes)
         return Versions(rows, merged.deletes, has_row)
 

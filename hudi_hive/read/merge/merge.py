@@ -110,14 +110,14 @@ class _Merger(SliceMerge):
             part = keys[start : start + BATCH_ROWS]
             row = self._log.row[part]
             arrays = []
-            for name in self._schema.names:
+            for name in self.schema.names:
                 chosen = row
                 for sources in (self._log.present, self._log.sources):
                     if name in sources:
                         chosen = np.where(sources[name][part] < 0, chosen, sources[name][part])
                 arrays.append(self._values(name, chosen))
             if arrays:
-                yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _values(self, name: str, rows: Ints) -> pa.Array:
         return one_array(self._log.rows.column(name).take(pa.array(rows)))
@@ -130,7 +130,7 @@ class _Merger(SliceMerge):
         replaced, key_of = at[wins & ~deleted], key[wins & ~deleted]
         if len(replaced):
             batch = self._replace(batch, replaced, key_of)
-        if self._spec.partial is not None and self._spec.loser_fills and not wins.all():
+        if self.spec.partial is not None and self.spec.loser_fills and not wins.all():
             lost = ~wins & ~deleted
             batch = self._fill(batch, at[lost], key[lost])
         if len(drop):
@@ -145,13 +145,13 @@ class _Merger(SliceMerge):
         if not self._compares or not self._log.ordering:
             return wins
         undecided = ~self._log.always[key]
-        if self._spec.on_base is Order.COMMIT_TIME:
+        if self.spec.on_base is Order.COMMIT_TIME:
             undecided &= self._log.deleted[key]
         open_ = np.flatnonzero(undecided)
         rows, numbers = pa.array(at[open_]), pa.array(key[open_])
-        base_ordering = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
+        base_ordering = [column.take(rows) for column in ordering_columns(batch, self.spec.ordering_fields)]
         log_ordering = [column.take(numbers) for column in self._log.ordering]
-        if self._spec.deletes_yield:
+        if self.spec.deletes_yield:
             # Version 6: a base record without ordering value gives way.
             missing = np.ones(len(open_), np.bool_)
             for column in base_ordering:
@@ -162,7 +162,7 @@ class _Merger(SliceMerge):
                 [c.take(with_ordering) for c in log_ordering],
                 [c.take(with_ordering) for c in base_ordering],
             )
-            if self._spec.sequence:
+            if self.spec.sequence:
                 result[~missing] = ~not_less(
                     sequence_numbers(base_ordering), sequence_numbers(log_ordering), len(with_ordering)
                 )
@@ -176,33 +176,33 @@ class _Merger(SliceMerge):
     def _beats(self, log: Sequence[pa.Array], base: Sequence[pa.Array], key: Ints) -> Flags:
         """Whether ordering values of the log beat those of base records; with the number of each one's key."""
         wins = not_less(log, base, len(key))
-        if not self._spec.first_of_equals:
+        if not self.spec.first_of_equals:
             return wins
         greater = ~not_less(base, log, len(key))
-        return np.where(self._log.deleted[key], wins, greater) if self._spec.equal_deletes else greater
+        return np.where(self._log.deleted[key], wins, greater) if self.spec.equal_deletes else greater
 
     def _replace(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         row = self._log.row[key]
         arrays = []
-        for name, column in zip(self._schema.names, batch.columns, strict=True):
+        for name, column in zip(self.schema.names, batch.columns, strict=True):
             source = self._log.sources.get(name)
             if source is None:
                 arrays.append(put(column, at, self._values(name, row)))
                 continue
             has = source[key] >= 0
             arrays.append(put(column, at[has], self._values(name, source[key][has])))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _fill(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         """Partial update modes where the base record wins: its default values are filled from the log."""
         if not len(at):
             return batch
         arrays = []
-        for field, column in zip(self._schema, batch.columns, strict=True):
+        for field, column in zip(self.schema, batch.columns, strict=True):
             default = default_of(self._blocks[-1].schema, field)
             source = self._log.sources[field.name][key]
             open_ = source >= 0
-            if not (self._spec.newest_meta and field.name in META_FIELDS):
-                open_ &= ~keeps(column.take(pa.array(at)), self._spec, default)
+            if not (self.spec.newest_meta and field.name in META_FIELDS):
+                open_ &= ~keeps(column.take(pa.array(at)), self.spec, default)
             arrays.append(put(column, at[open_], self._values(field.name, source[open_])))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

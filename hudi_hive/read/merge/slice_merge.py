@@ -26,21 +26,22 @@ class SliceMerge(ABC):
         schema: columns of the rows.
 
     Attributes:
+        keys, spec, schema: as given.
         seen: of each key whether a base row had it.
     """
 
     def __init__(self, keys: pa.Array, spec: MergeSpec, schema: pa.Schema) -> None:
-        self._keys = keys
-        self._spec = spec
-        self._schema = schema
+        self.keys = keys
+        self.spec = spec
+        self.schema = schema
         self.seen: Flags = np.zeros(len(keys), np.bool_)
 
     def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
         if not batches:
             return
-        keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
-        key_numbers = pc.index_in(keys, value_set=self._keys)
+        keys = pa.chunked_array([record_keys(batch, self.spec) for batch in batches], pa.string())
+        key_numbers = pc.index_in(keys, value_set=self.keys)
         start = 0
         for batch in batches:
             # The result's chunks are not those of the keys.

@@ -62,13 +62,13 @@ class MergedRecords:
         rows: a row for each record, in the order of the versions and with their schema; a table or a batch. Rows of
             records that are deleted do not count.
         deletes: whether each record is deleted; None for no record.
-        kept: whether the older version stands as it was, so that its meta columns, such as the commit time, stay too;
+        unchanged: whether the older version stands as it was, so that its meta columns, such as the commit time, stay;
             None for no record, which then have those of the newer version.
     """
 
     rows: pa.RecordBatch | pa.Table
     deletes: pa.Array | pa.ChunkedArray | None = None
-    kept: pa.Array | pa.ChunkedArray | None = None
+    unchanged: pa.Array | pa.ChunkedArray | None = None
 
 
 RecordMerger: TypeAlias = Callable[[RecordVersions, RecordVersions], MergedRecords]
@@ -81,7 +81,7 @@ class CheckedMerge:
 
     rows: pa.RecordBatch
     deletes: Flags
-    kept: Flags
+    unchanged: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ class CustomMerger:
             raise self.error(f"gave {type(merged).__name__}, not MergedRecords", path)
         rows = self._rows(merged.rows, newer.rows, path)
         deletes = self._flags("deletes", merged.deletes, rows.num_rows, path)
-        kept = self._flags("kept", merged.kept, rows.num_rows, path)
+        unchanged = self._flags("unchanged", merged.unchanged, rows.num_rows, path)
         self._check_required(rows, deletes, path)
-        return CheckedMerge(rows, deletes, kept)
+        return CheckedMerge(rows, deletes, unchanged)
 
     def error(self, what: str, path: str | None) -> MergerError:
         """An error that names the class and the table."""
