@@ -149,10 +149,10 @@ class CustomMerge(SliceMerge):
     def _merge(self, older: Versions, newer: Versions, key: Ints) -> Versions:
         """Call the merger, and give its rows their meta columns."""
         keys = self.keys.take(pa.array(key))
-        versions = (
+        first, then = (
             RecordVersions(keys, each.rows.select(self._data), pa.array(each.deletes)) for each in (older, newer)
         )
-        merged = self._merger.merge(*versions, self._path)
+        merged = self._merger.merge(first, then, self._path)
         has_row = older.has_row | newer.has_row
         if (~merged.deletes & ~has_row).any():
             raise self._merger.error("made records of deletes that name nothing but their keys", self._path)
