@@ -14,9 +14,21 @@ from hudi_hive._version import __version__
 if TYPE_CHECKING:
     from hudi_hive.errors import HudiHiveError
     from hudi_hive.storage import use_storage_options
+    from hudi_hive.table.merge import MergedRecords, RecordVersions, register_merger, unregister_merger
     from hudi_hive.table_api import HudiTable, IncrementalPuller, Scan
 
-__all__ = ["HudiHiveError", "HudiTable", "IncrementalPuller", "Scan", "__version__", "use_storage_options"]
+__all__ = [
+    "HudiHiveError",
+    "HudiTable",
+    "IncrementalPuller",
+    "MergedRecords",
+    "RecordVersions",
+    "Scan",
+    "__version__",
+    "register_merger",
+    "unregister_merger",
+    "use_storage_options",
+]
 
 _HOMES = {
     "HudiTable": "hudi_hive.table_api",
@@ -24,6 +36,9 @@ _HOMES = {
     "Scan": "hudi_hive.table_api",
     "HudiHiveError": "hudi_hive.errors",
     "use_storage_options": "hudi_hive.storage",
+    **dict.fromkeys(
+        ("MergedRecords", "RecordVersions", "register_merger", "unregister_merger"), "hudi_hive.table.merge"
+    ),
 }
 
 

@@ -8,6 +8,7 @@
     │   ├── TableExistsError            a Hudi table where one is to be made
     │   ├── InvalidPropertiesError      hoodie.properties missing a key, unreadable, contradictory
     │   ├── UnsupportedTableError       table version, layout, merge mode, key generator … that we refuse
+    │   ├── MergerError                 the function registered for a merger class failed, or gave what does not fit
     │   └── MetadataTableError          the metadata table, or a partition of it, cannot be used
     ├── TimelineError
     │   ├── InstantNotFoundError        no such instant on the active or archived timeline
@@ -157,6 +158,10 @@ class InvalidPropertiesError(TableError):
 
 class UnsupportedTableError(TableError):
     """A table version, timeline layout, merge mode or other property that is not supported."""
+
+
+class MergerError(TableError):
+    """The function that is registered for a table's merger class failed, or gave something that does not fit."""
 
 
 class MetadataTableError(TableError):

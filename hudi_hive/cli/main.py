@@ -106,15 +106,27 @@ class LazyGroup(click.Group):
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars, no warnings.")
 @click.option("-v", "--verbose", count=True, help="Say what is done; twice: everything.")
 @click.option("--log-format", type=click.Choice(LOG_FORMATS), default="text", show_default=True, help="Of log lines.")
+@click.option(
+    "--merger",
+    "mergers",
+    multiple=True,
+    metavar="CLASS=MODULE:ATTRIBUTE",
+    envvar="HUDI_HIVE_MERGERS",
+    help="Python merger for a payload or merger class; HUDI_HIVE_MERGERS may hold some, with blanks between them.",
+)
 @click.version_option(__version__, prog_name="hudi-hive")
 @click.pass_context
-def cli(context: click.Context, quiet: bool, verbose: int, log_format: str) -> None:
+def cli(context: click.Context, quiet: bool, verbose: int, log_format: str, mergers: tuple[str, ...]) -> None:
     """Plan, read and sync Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles."""
     if quiet and verbose:
         raise click.UsageError("'--quiet' and '--verbose' do not go together.")
     context.with_resource(log_lines(-1 if quiet else verbose, log_format))
     if not quiet and sys.stderr.isatty():
         context.with_resource(show_progress())
+    if mergers:
+        from hudi_hive.table.merge import register_mergers
+
+        register_mergers(mergers)
 
 
 add_examples(cli, "")

@@ -45,7 +45,7 @@ from hudi_hive.options.declaration import OLDEST_TABLE_VERSION, Face, Option
 from hudi_hive.options.kinds import key_generator_name
 from hudi_hive.options.parsers import Parser, any_text, boolean, choice, items, mapped, optional_text, text
 
-WRITE, SYNC = Face.WRITE, Face.SYNC
+WRITE, READ, SYNC = Face.WRITE, Face.READ, Face.SYNC
 
 COPY_ON_WRITE: Final = "COPY_ON_WRITE"
 MERGE_ON_READ: Final = "MERGE_ON_READ"
@@ -194,6 +194,22 @@ PAYLOAD_CLASS: Final = Option(
     honoured_by=(WRITE,),
     aliases=(HOODIE_COMPACTION_PAYLOAD_CLASS,),
 )
+MERGER_CLASSES: Final = Option(
+    "hoodie.write.record.merge.custom.implementation.classes",
+    items,
+    (),
+    "Merger classes, each of which has a registered Python merger: the one of the table's strategy merges.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.datasource.write.record.merger.impls",),
+)
+RECORD_MERGERS: Final = Option(
+    "hudi_hive.record.mergers",
+    items,
+    (),
+    "Python mergers for payload or merger classes, for this process: `class=module:attribute`, or "
+    "`class@strategy-id=module:attribute`.",
+    honoured_by=(WRITE, READ),
+)
 CDC_ENABLED: Final = Option(
     HOODIE_TABLE_CDC_ENABLED,
     boolean,
@@ -300,6 +316,8 @@ TABLE_OPTIONS: Final = (
     MERGE_MODE,
     MERGE_STRATEGY_ID,
     PAYLOAD_CLASS,
+    MERGER_CLASSES,
+    RECORD_MERGERS,
     CDC_ENABLED,
     CDC_LOGGING_MODE,
     TIMEZONE,

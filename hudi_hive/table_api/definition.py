@@ -22,6 +22,7 @@ class TableFields(TypedDict, total=False):
     populate_meta_fields: bool
     merge_mode: str | None
     payload_class: str | None
+    merge_strategy_id: str | None
     timezone: str
     create_schema: Mapping[str, Any] | str | None
     database: str | None

@@ -141,7 +141,7 @@ def test_a_table_is_not_made_twice(tmp_path: Path) -> None:
         ({"merge_mode": "EVENT_TIME_ORDERING"}, InvalidOptionError),
         ({"ordering_fields": ["ts", "p"]}, InvalidOptionError),
         ({"payload_class": "com.example.Mine"}, UnsupportedTableError),
-        ({"payload_class": "com.example.Mine", "version": 9}, InvalidOptionError),
+        ({"payload_class": "com.example.Mine", "version": 9}, UnsupportedTableError),
         ({"create_schema": SCHEMA, "partition_fields": ["q"]}, UnknownColumnError),
         ({"create_schema": "no schema"}, InvalidOptionError),
         ({"properties": {"hoodie.table.name": "x"}}, InvalidOptionError),

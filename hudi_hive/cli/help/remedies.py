@@ -12,6 +12,7 @@ _REMEDIES: dict[type[errors.HudiHiveError], str] = {
     errors.TableExistsError: "write to it, or give another path",
     errors.InvalidPropertiesError: "restore hoodie.properties, from hoodie.properties.backup where there is one",
     errors.UnsupportedTableError: "read it with the engine that wrote it",
+    errors.MergerError: "correct the function that is registered for the class",
     errors.MetadataTableError: "rebuild the metadata table, or read by listing: --conf hoodie.metadata.enable=false",
     errors.TimelineError: "`hudi-hive timeline --archived` lists the instants",
     errors.InstantNotFoundError: "`hudi-hive timeline --archived` lists the instants",

@@ -424,8 +424,9 @@ class PlanBuilder:
         if self.evolved_schema is not None and self.row_filter is not None:
             self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
         trusted = (options.record_index, self.evolved_schema, options.secondary_index, options.expression_index)
-        bootstrapped = self.client.config.is_bootstrapped
-        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted, has_skeletons=bootstrapped)
+        config = self.client.config
+        kind = (config.is_bootstrapped, MergeSpec.makes_values(config))
+        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted, *kind)
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices

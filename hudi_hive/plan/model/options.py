@@ -17,8 +17,10 @@ from hudi_hive.options import (
     as_texts,
     fill,
     read,
+    table,
     write,
 )
+from hudi_hive.table.merge import register_mergers
 
 __all__ = ["HollowCommitPolicy", "IncrementalFormat", "MergeType", "QueryType", "ReadOptions"]
 
@@ -57,6 +59,7 @@ class ReadOptions:
         incremental_format: ``hoodie.datasource.query.incremental.format``: ``cdc`` turns an incremental query into one
             for change data.
         merge_type: ``hoodie.datasource.merge.type``: ``skip_merge`` gives base rows and log records side by side.
+        record_mergers: ``hudi_hive.record.mergers``: Python mergers, which are registered for this process.
     """
 
     query_type: QueryType | None = read.QUERY_TYPE.field()
@@ -78,6 +81,7 @@ class ReadOptions:
     expression_index: bool = write.EXPRESSION_INDEX.field()
     incremental_format: IncrementalFormat = read.INCREMENTAL_FORMAT.field()
     merge_type: MergeType = read.MERGE_TYPE.field()
+    record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> ReadOptions:
@@ -93,6 +97,7 @@ class ReadOptions:
         texts = as_texts(options)
         _READ_OPTIONS.check(texts)
         parsed = fill(cls, texts)
+        register_mergers(parsed.record_mergers)
         if parsed.query_type is None and read.READ_OPTIMIZED.of(texts):
             return replace(parsed, query_type=QueryType.READ_OPTIMIZED)
         return parsed

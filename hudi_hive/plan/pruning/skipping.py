@@ -66,6 +66,8 @@ class SkipContext:
         secondary_index: secondary indexes are asked.
         expression_index: expression indexes are asked.
         has_skeletons: the table was bootstrapped: base files may be skeletons.
+        makes_values: a registered merger makes rows of log files: their values may be in none of the files. Their keys
+            are.
     """
 
     path_columns: tuple[str, ...] = ()
@@ -77,6 +79,7 @@ class SkipContext:
     secondary_index: bool = True
     expression_index: bool = True
     has_skeletons: bool = False
+    makes_values: bool = False
 
     @property
     def by_name(self) -> bool:
@@ -108,6 +111,9 @@ def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -
     evolved = context.evolved
     if not context.by_name and evolved is None:
         return _Prunable([], {}, None)
+    if context.makes_values:
+        of_fields = evolved is None or _keys_stay(client, evolved)
+        return _Prunable([], {}, required_record_keys(client, row_filter, by_fields=of_fields))
     columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
     moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
     keys = required_record_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
@@ -182,7 +188,8 @@ def prune(
     """The slices that can hold a row passing a filter, in their order, and a step for each index that was used.
 
     Sound for rows as they stand in base and log files, merged or not: a merged row's values all come from files of its
-    slice. An index that is missing is passed over; one that cannot be read is reported in the log and prunes nothing.
+    slice, unless the context says ``makes_values``. An index that is missing is passed over; one that cannot be read is
+    reported in the log and prunes nothing.
 
     Args:
         client: the table.
@@ -194,7 +201,7 @@ def prune(
     if row_filter is None or not slices.num_rows:
         return slices, steps
     evolved = context.evolved
-    if evolved is not None:
+    if evolved is not None and not context.makes_values:
         slices, steps = _by_versions(client, evolved, slices, row_filter, context)
     prunable = _prunable(client, row_filter, context)
     if not slices.num_rows or prunable.is_empty:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from hudi_hive.read.merge.folding import fold, soft_deletes
+from hudi_hive.read.merge.custom import CustomMerge
+from hudi_hive.read.merge.folding import fold, log_events, soft_deletes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ordering_columns, ranks
 from hudi_hive.read.merge.partial import default_of, keeps
 
 __all__ = [
+    "CustomMerge",
     "Ints",
     "as_numbers",
     "default_of",
     "fold",
     "keeps",
+    "log_events",
     "merge_slice",
     "not_less",
     "ordering_columns",

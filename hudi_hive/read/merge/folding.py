@@ -62,7 +62,7 @@ def fold(
         UnsupportedTableError: ordering values that cannot be compared.
         CorruptFileError: a record without a key.
     """
-    events = _events(logs, spec, schema, reconcile)
+    events = log_events(logs, spec, schema, reconcile)
     if events is None:
         return None
     if not spec.deletes_yield:
@@ -99,9 +99,15 @@ class _BlockEvents(NamedTuple):
     batch: pa.RecordBatch | None
 
 
-def _events(
+def log_events(
     logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
 ) -> LogEvents | None:
+    """The records and deletes of log files as columns, oldest first; None if there are none.
+
+    Raises:
+        UnsupportedTableError: ordering values of deletes that do not fit.
+        CorruptFileError: a record without a key.
+    """
     fields = spec.ordering_fields if spec.needs_ordering else ()
     types = [column_of(schema.empty_table(), name).type for name in fields]
     parts: list[_BlockEvents] = []

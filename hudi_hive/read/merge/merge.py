@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.read.columns import Reconciler
-from hudi_hive.read.merge.folding import Folded, fold
-from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.custom import CustomMerge
+from hudi_hive.read.merge.folding import Folded, fold, log_events
 from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.read.merge.put import put
+from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge, one_array
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.logs import LogData, LogRecords
 from hudi_hive.table.merge import MergeSpec, Order
 
-_BATCH_ROWS = 65_536
 _MOST_WAITING_ROWS = 1 << 20
 
 Reconcile = Callable[[LogData], pa.RecordBatch]
@@ -39,6 +39,7 @@ def merge_slice(
     schema: pa.Schema,
     *,
     reconcile: Reconcile | None = None,
+    path: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the merged rows of a file slice.
 
@@ -48,6 +49,7 @@ def merge_slice(
         spec: how the table merges.
         schema: columns of the result; they must hold :meth:`MergeSpec.columns`.
         reconcile: data blocks to ``schema``; by name if None.
+        path: the table's base path, for errors of a registered merger.
 
     Yields:
         Batches with ``schema``, none of them empty.
@@ -56,15 +58,15 @@ def merge_slice(
         UnsupportedTableError: ordering values that cannot be compared, keys whose text is not defined.
         CorruptFileError: a record without a key.
         SchemaError: a column of a block cannot become the table's.
+        MergerError: the table's registered merger failed, or gave what does not fit.
     """
-    folded = fold(logs, spec, schema, reconcile or _by_name(schema))
-    if folded is None:
+    merger = _merger(logs, spec, schema, reconcile or _by_name(schema), path)
+    if merger is None:
         yield from (batch for batch in base_batches or () if batch.num_rows)
         return
-    merger = _Merger(folded, spec, schema, logs.data)
     waiting: list[pa.RecordBatch] = []
     rows = 0
-    most = max(_BATCH_ROWS, min(len(folded.keys), _MOST_WAITING_ROWS))
+    most = max(BATCH_ROWS, min(len(merger.seen), _MOST_WAITING_ROWS))
     for batch in base_batches or ():
         if not batch.num_rows:
             continue
@@ -77,68 +79,58 @@ def merge_slice(
     yield from merger.new_rows()
 
 
+def _merger(
+    logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Reconcile, path: str | None
+) -> SliceMerge | None:
+    """What merges the log by the table's rules; None for a log without records."""
+    if spec.merger is not None:
+        events = log_events(logs, spec, schema, reconcile)
+        return None if events is None else CustomMerge(events, spec, schema, path)
+    folded = fold(logs, spec, schema, reconcile)
+    return None if folded is None else _Merger(folded, spec, schema, logs.data)
+
+
 def _by_name(schema: pa.Schema) -> Reconcile:
     return lambda block: Reconciler(block.batch.schema, schema, path=block.path or None).apply(block.batch)
 
 
-class _Merger:
-    """Base rows met with the folded log; remembers which keys the base had."""
+class _Merger(SliceMerge):
+    """Base rows met with the folded log."""
 
     def __init__(self, folded: Folded, spec: MergeSpec, schema: pa.Schema, blocks: tuple[LogData, ...]) -> None:
+        super().__init__(folded.keys, spec, schema)
         self._log = folded
-        self._spec = spec
-        self._schema = schema
         self._blocks = blocks
-        self._seen = np.zeros(len(folded.keys), np.bool_)
         self._compares = spec.on_base is Order.EVENT_TIME or spec.deletes_in_order
-
-    def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
-        if not batches:
-            return
-        keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
-        key_numbers = pc.index_in(keys, value_set=self._log.keys)
-        start = 0
-        for batch in batches:
-            # The result's chunks are not those of the keys.
-            numbers = _flat(key_numbers.slice(start, batch.num_rows))
-            start += batch.num_rows
-            if numbers.null_count < len(numbers):
-                batch = self._merge(batch, numbers)
-            if batch.num_rows:
-                yield batch
 
     def new_rows(self) -> Iterator[pa.RecordBatch]:
         """Records of keys that the base does not have."""
-        keys = np.flatnonzero(~self._seen & ~self._log.deleted)
-        for start in range(0, len(keys), _BATCH_ROWS):
-            part = keys[start : start + _BATCH_ROWS]
+        keys = np.flatnonzero(~self.seen & ~self._log.deleted)
+        for start in range(0, len(keys), BATCH_ROWS):
+            part = keys[start : start + BATCH_ROWS]
             row = self._log.row[part]
             arrays = []
-            for name in self._schema.names:
+            for name in self.schema.names:
                 chosen = row
                 for sources in (self._log.present, self._log.sources):
                     if name in sources:
                         chosen = np.where(sources[name][part] < 0, chosen, sources[name][part])
                 arrays.append(self._values(name, chosen))
             if arrays:
-                yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _values(self, name: str, rows: Ints) -> pa.Array:
-        return _flat(self._log.rows.column(name).take(pa.array(rows)))
+        return one_array(self._log.rows.column(name).take(pa.array(rows)))
 
-    def _merge(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
-        at, key = self._first_matches(numbers)
-        if not len(at):
-            return batch
-        self._seen[key] = True
+    def onto(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
+        """The batch with the log's words on some rows; arguments as of :meth:`SliceMerge.onto`."""
         wins = self._wins(batch, at, key)
         deleted = self._log.deleted[key]
         drop = at[deleted & (wins | self._log.always[key])]
         replaced, key_of = at[wins & ~deleted], key[wins & ~deleted]
         if len(replaced):
             batch = self._replace(batch, replaced, key_of)
-        if self._spec.partial is not None and self._spec.loser_fills and not wins.all():
+        if self.spec.partial is not None and self.spec.loser_fills and not wins.all():
             lost = ~wins & ~deleted
             batch = self._fill(batch, at[lost], key[lost])
         if len(drop):
@@ -147,31 +139,19 @@ class _Merger:
             batch = batch.filter(pa.array(keep))
         return batch
 
-    def _first_matches(self, numbers: pa.Array) -> tuple[Ints, Ints]:
-        """Rows with a key of the log, and the key's number.
-
-        Of a key that the base file holds several times only the first row is merged, as all releases read it.
-        """
-        at = np.flatnonzero(pc.is_valid(numbers).to_numpy(zero_copy_only=False))
-        key = numbers.fill_null(0).to_numpy(zero_copy_only=False)[at].astype(np.int64)
-        first = np.full(len(self._seen), -1, np.int64)
-        first[key[::-1]] = at[::-1]
-        chosen = (first[key] == at) & ~self._seen[key]
-        return at[chosen], key[chosen]
-
     def _wins(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> Flags:
         """Whether the log's word beats the base record."""
         wins = np.ones(len(at), np.bool_)
         if not self._compares or not self._log.ordering:
             return wins
         undecided = ~self._log.always[key]
-        if self._spec.on_base is Order.COMMIT_TIME:
+        if self.spec.on_base is Order.COMMIT_TIME:
             undecided &= self._log.deleted[key]
         open_ = np.flatnonzero(undecided)
         rows, numbers = pa.array(at[open_]), pa.array(key[open_])
-        base_ordering = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
+        base_ordering = [column.take(rows) for column in ordering_columns(batch, self.spec.ordering_fields)]
         log_ordering = [column.take(numbers) for column in self._log.ordering]
-        if self._spec.deletes_yield:
+        if self.spec.deletes_yield:
             # Version 6: a base record without ordering value gives way.
             missing = np.ones(len(open_), np.bool_)
             for column in base_ordering:
@@ -182,7 +162,7 @@ class _Merger:
                 [c.take(with_ordering) for c in log_ordering],
                 [c.take(with_ordering) for c in base_ordering],
             )
-            if self._spec.sequence:
+            if self.spec.sequence:
                 result[~missing] = ~not_less(
                     sequence_numbers(base_ordering), sequence_numbers(log_ordering), len(with_ordering)
                 )
@@ -196,37 +176,33 @@ class _Merger:
     def _beats(self, log: Sequence[pa.Array], base: Sequence[pa.Array], key: Ints) -> Flags:
         """Whether ordering values of the log beat those of base records; with the number of each one's key."""
         wins = not_less(log, base, len(key))
-        if not self._spec.first_of_equals:
+        if not self.spec.first_of_equals:
             return wins
         greater = ~not_less(base, log, len(key))
-        return np.where(self._log.deleted[key], wins, greater) if self._spec.equal_deletes else greater
+        return np.where(self._log.deleted[key], wins, greater) if self.spec.equal_deletes else greater
 
     def _replace(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         row = self._log.row[key]
         arrays = []
-        for name, column in zip(self._schema.names, batch.columns, strict=True):
+        for name, column in zip(self.schema.names, batch.columns, strict=True):
             source = self._log.sources.get(name)
             if source is None:
                 arrays.append(put(column, at, self._values(name, row)))
                 continue
             has = source[key] >= 0
             arrays.append(put(column, at[has], self._values(name, source[key][has])))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _fill(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         """Partial update modes where the base record wins: its default values are filled from the log."""
         if not len(at):
             return batch
         arrays = []
-        for field, column in zip(self._schema, batch.columns, strict=True):
+        for field, column in zip(self.schema, batch.columns, strict=True):
             default = default_of(self._blocks[-1].schema, field)
             source = self._log.sources[field.name][key]
             open_ = source >= 0
-            if not (self._spec.newest_meta and field.name in META_FIELDS):
-                open_ &= ~keeps(column.take(pa.array(at)), self._spec, default)
+            if not (self.spec.newest_meta and field.name in META_FIELDS):
+                open_ &= ~keeps(column.take(pa.array(at)), self.spec, default)
             arrays.append(put(column, at[open_], self._values(field.name, source[open_])))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

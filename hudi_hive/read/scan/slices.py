@@ -127,7 +127,8 @@ class SliceReader:
             for block in logs.data:
                 yield reconcile(block)
             return
-        yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile)
+        path = self.storage.uri()
+        yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile, path=path)
 
     def replaced(self, logs: LogRecords, row: Mapping[str, Any], values: pa.Table | None) -> ReplacedRows:
         """What log files without partial updates do to a slice's base file; arguments as of :meth:`rows`.
@@ -182,7 +183,7 @@ class SliceReader:
         return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names), instants)
 
     def _updates_in_part(self, logs: LogRecords) -> bool:
-        return self.merge.spec.partial is not None or any(block.is_partial for block in logs.data)
+        return self.merge.spec.makes_rows or any(block.is_partial for block in logs.data)
 
     def _whole(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
         """Rows of all that a slice's file group holds up to the end of the range."""
@@ -316,13 +317,13 @@ def replaced_rows(
 
     Returns:
         None where a row of the result may be made of both, or the merge does not see all rows: partial updates,
-        unmerged reads, ranges of commits.
+        registered mergers, unmerged reads, ranges of commits.
 
     Raises:
         HudiHiveError: as reading the slice.
     """
     merge = plan.merge
-    if merge is None or merge.skip or merge.keys is not None or merge.spec.partial is not None:
+    if merge is None or merge.skip or merge.keys is not None or merge.spec.makes_rows:
         return None
     if plan.commit_times is not None or plan.row_filter is not None:
         return None

@@ -309,6 +309,8 @@ class MergeFileIndex(HudiFileIndex):
             return "rows of some commits are asked for"
         if merge.spec.partial is not None:
             return "records are updated in part"
+        if merge.spec.merger is not None:
+            return "a registered merger merges records"
         if merge.spec.key_fields:
             return "the table has no meta columns"
         if snapshot.client.config.base_file_format != "parquet":

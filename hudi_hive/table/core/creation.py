@@ -61,7 +61,7 @@ from hudi_hive.options import KEY_GENERATOR_CLASSES
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.merge import MergeSpec, merge_properties
+from hudi_hive.table.merge import MergeSpec, merge_properties, strategy_properties
 from hudi_hive.table.properties import (
     COPY_ON_WRITE,
     LAYOUT_OF_VERSION,
@@ -113,7 +113,8 @@ class TableDefinition:
         populate_meta_fields: false leaves the five meta columns out of data files.
         merge_mode: ``COMMIT_TIME_ORDERING``, ``EVENT_TIME_ORDERING`` or ``CUSTOM``; see
             :func:`~hudi_hive.table.merge.properties.merge_properties`.
-        payload_class: full name of Hudi's payload class, in place of a merge mode.
+        payload_class: full name of Hudi's payload class, or of one with a registered merger, in place of a merge mode.
+        merge_strategy_id: id of a strategy with a registered merger (:func:`hudi_hive.register_merger`).
         timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
         create_schema: Avro schema of the rows without meta columns.
         database: database name, which sync uses.
@@ -135,6 +136,7 @@ class TableDefinition:
     populate_meta_fields: bool = True
     merge_mode: str | None = None
     payload_class: str | None = None
+    merge_strategy_id: str | None = None
     timezone: str = "LOCAL"
     create_schema: Mapping[str, Any] | str | None = None
     database: str | None = None
@@ -172,9 +174,17 @@ class TableDefinition:
             **({HOODIE_TABLE_CREATE_SCHEMA: schema} if schema is not None else {}),
             **_cdc_properties(self.cdc),
             **_version_properties(version, generator, self.database),
-            **merge_properties(version, table_type, self.ordering_fields, merge_mode, self.payload_class),
+            **self._merge_properties(merge_mode),
         }
         return properties | _further(self.properties or {}, properties)
+
+    def _merge_properties(self, mode: str | None) -> dict[str, str]:
+        fields, strategy = self.ordering_fields, self.merge_strategy_id
+        if strategy is None:
+            return merge_properties(self.version, self.table_type.upper(), fields, mode, self.payload_class)
+        if mode not in (None, "CUSTOM") or self.payload_class is not None:
+            raise InvalidOptionError("a merge strategy of its own takes neither another merge mode nor a payload class")
+        return strategy_properties(self.version, fields, strategy)
 
 
 def create_table(

@@ -11,7 +11,18 @@ from hudi_hive.table.merge.merge_spec import (
     Order,
     Partial,
 )
-from hudi_hive.table.merge.properties import merge_properties
+from hudi_hive.table.merge.mergers import (
+    CustomMerger,
+    MergedRecords,
+    RecordMerger,
+    RecordVersions,
+    register_merger,
+    register_mergers,
+    registered_merger,
+    registered_strategy,
+    unregister_merger,
+)
+from hudi_hive.table.merge.properties import merge_properties, strategy_properties
 from hudi_hive.table.merge.version_steps import merge_changes
 
 __all__ = [
@@ -19,9 +30,19 @@ __all__ = [
     "OPERATION",
     "RECORD_KEY",
     "UNAVAILABLE_VALUE",
+    "CustomMerger",
     "MergeSpec",
+    "MergedRecords",
     "Order",
     "Partial",
+    "RecordMerger",
+    "RecordVersions",
     "merge_changes",
     "merge_properties",
+    "register_merger",
+    "register_mergers",
+    "registered_merger",
+    "registered_strategy",
+    "strategy_properties",
+    "unregister_merger",
 ]

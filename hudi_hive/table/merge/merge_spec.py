@@ -26,6 +26,7 @@ from hudi_hive.names import (
     OPERATION_COLUMN,
     RECORD_KEY_COLUMN,
 )
+from hudi_hive.table.merge.mergers import CustomMerger, registered_merger, takes_merger
 from hudi_hive.table.properties import TableConfig
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
@@ -83,6 +84,7 @@ class MergeSpec:
         delete_field, delete_marker: a record whose column has this value, as text, deletes; or None.
         key_fields: the columns that make up the key of a table without meta columns; empty if it has them.
         named_key: such keys are written as ``field:value``.
+        merger: the registered function that merges records in place of the rules above; it gets deletes, too.
     """
 
     version: int
@@ -104,6 +106,7 @@ class MergeSpec:
     delete_marker: str | None = None
     key_fields: tuple[str, ...] = ()
     named_key: bool = False
+    merger: CustomMerger | None = None
 
     @classmethod
     def from_config(cls, config: TableConfig) -> MergeSpec:
@@ -127,12 +130,25 @@ class MergeSpec:
 
     @property
     def needs_ordering(self) -> bool:
-        """Whether ordering values are compared."""
-        told = self.deletes_in_order or Order.EVENT_TIME in (self.in_log, self.on_base)
+        """Whether ordering values are compared, here or by a registered merger."""
+        told = self.deletes_in_order or self.merger is not None or Order.EVENT_TIME in (self.in_log, self.on_base)
         return told and bool(self.ordering_fields)
 
+    @property
+    def makes_rows(self) -> bool:
+        """Whether a merged row may be another one than each of its versions."""
+        return self.partial is not None or self.merger is not None
+
+    @classmethod
+    def makes_values(cls, config: TableConfig) -> bool:
+        """Whether reading merges log files by a registered merger, whose rows may have values that no file has."""
+        try:
+            return config.is_merge_on_read and cls.from_config(config).merger is not None
+        except (UnsupportedTableError, InvalidPropertiesError):
+            return False  # which is said when there are log files to merge
+
     def columns(self, schema: pa.Schema) -> list[str]:
-        """The columns that merging reads in addition to those of the query, each once.
+        """The columns that merging reads in addition to those of the query, each once: all for a registered merger.
 
         Raises:
             UnknownColumnError: the schema has no column of a key.
@@ -141,6 +157,8 @@ class MergeSpec:
         for name in keys:
             if _column(schema, name) is None:
                 raise UnknownColumnError(f"no column {name!r}, which records are merged by")
+        if self.merger is not None:
+            return list(schema.names)
         names = [*keys, IS_DELETED, OPERATION]
         names += [] if self.delete_field is None else [self.delete_field]
         names += self.ordering_fields if self.needs_ordering else ()
@@ -194,7 +212,22 @@ def _version_6(config: TableConfig) -> _Way:
         return replace(way, sequence=True), payload
     if payload == _FIRST_VALUE and config.ordering_fields:
         return replace(way, first_of_equals=True), payload
-    raise _refused(config, f"payload class {config.payload_class}")
+    return _registered(config, config.payload_class), payload
+
+
+def _registered(config: TableConfig, class_name: str | None) -> MergeSpec:
+    """The rules of a payload class that is not Hudi's own, by the merger that is registered for it."""
+    merger = None if class_name is None else registered_merger(config.name, class_name=class_name)
+    if merger is None:
+        takes = class_name is not None and takes_merger(class_name)
+        call = f'hudi_hive.register_merger("{class_name}", …)' if takes else None
+        raise _refused(config, f"payload class {class_name}", call)
+    return _by_merger(config, merger)
+
+
+def _by_merger(config: TableConfig, merger: CustomMerger) -> MergeSpec:
+    commit, merger = Order.COMMIT_TIME, replace(merger, key_fields=config.record_keys)
+    return MergeSpec(config.version, commit, commit, ordering_fields=config.ordering_fields, merger=merger)
 
 
 def _check_debezium(config: TableConfig, payload: str | None) -> None:
@@ -231,9 +264,14 @@ def _inferred_mode(config: TableConfig) -> str:
 
 
 def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
-    """Payload classes whose way is one of ours; a merger class of the user's is code that we do not have."""
-    if config.merge_strategy_id not in (None, _PAYLOAD_STRATEGY):
-        raise _refused(config, f"hoodie.record.merge.strategy.id={config.merge_strategy_id}")
+    """Payload classes whose way is one of ours, and classes or strategies with a registered merger."""
+    strategy = config.merge_strategy_id
+    if strategy not in (None, _PAYLOAD_STRATEGY):
+        merger = registered_merger(config.name, strategy_id=strategy)
+        if merger is None:
+            call = f'hudi_hive.register_merger("<class>", …, strategy_id="{strategy}")'
+            raise _refused(config, f"hoodie.record.merge.strategy.id={strategy}", call)
+        return _by_merger(config, merger)
     _check_debezium(config, payload)
     event, commit = Order.EVENT_TIME, Order.COMMIT_TIME
     in_order = MergeSpec(config.version, event, event, ordering_fields=config.ordering_fields)
@@ -250,7 +288,8 @@ def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
         return replace(in_order, partial=Partial.FILL_UNAVAILABLE, loser_fills=False)
     if payload == _FIRST_VALUE and config.version == 8 and config.ordering_fields:
         return replace(in_order, first_of_equals=True, equal_deletes=config.is_merge_on_read)
-    raise _refused(config, f"payload class {config.payload_class}")
+    legacy = (config.properties.get(HOODIE_TABLE_LEGACY_PAYLOAD_CLASS) or "").strip()
+    return _registered(config, legacy or config.payload_class)
 
 
 def _partial_mode(config: TableConfig) -> Partial | None:
@@ -302,8 +341,8 @@ def _keys(config: TableConfig) -> tuple[tuple[str, ...], bool]:
     return config.record_keys, named
 
 
-def _refused(config: TableConfig, what: str) -> UnsupportedTableError:
-    return UnsupportedTableError(
-        f"{what}: how records of table {config.name} merge is not known",
-        remedy="query read_optimized, which shows base files alone",
-    )
+def _refused(config: TableConfig, what: str, call: str | None = None) -> UnsupportedTableError:
+    """The error; with the call that registers a merger, where one may be registered."""
+    remedy = "query read_optimized, which shows base files alone"
+    remedy = remedy if call is None else f"register a Python merger with {call}, or {remedy}"
+    return UnsupportedTableError(f"{what}: how records of table {config.name} merge is not known", remedy=remedy)

@@ -23,6 +23,7 @@ from hudi_hive.names import (
     HOODIE_TABLE_PRECOMBINE_FIELD,
     HOODIE_WRITE_PARTIAL_UPDATE_UNAVAILABLE_VALUE,
 )
+from hudi_hive.table.merge.mergers import takes_merger
 
 COMMIT_TIME: Final = "COMMIT_TIME_ORDERING"
 EVENT_TIME: Final = "EVENT_TIME_ORDERING"
@@ -104,6 +105,31 @@ def merge_properties(
     return (_version_8 if version == 8 else _version_9)(ordering_fields, chosen, payload_class)
 
 
+def strategy_properties(version: int, ordering_fields: Sequence[str], strategy_id: str) -> dict[str, str]:
+    """Make the properties of a table that merges by a strategy with a registered merger.
+
+    Args:
+        version: table version, 8 or 9.
+        ordering_fields: columns; version 8 takes one.
+        strategy_id: what the merger class's ``getMergingStrategy()`` gives.
+
+    Raises:
+        InvalidOptionError: the version goes by payload classes, or takes one ordering field.
+    """
+    if version == 6:
+        raise InvalidOptionError("table version 6 merges by payload class", remedy="register a merger for a class")
+    if len(ordering_fields) > 1 and version < 9:
+        raise InvalidOptionError(
+            f"table version {version} takes one ordering field", remedy="use version 9 for several"
+        )
+    key = HOODIE_TABLE_PRECOMBINE_FIELD if version == 8 else HOODIE_TABLE_ORDERING_FIELDS
+    return {
+        **({key: ",".join(ordering_fields)} if ordering_fields else {}),
+        HOODIE_RECORD_MERGE_MODE: CUSTOM,
+        HOODIE_RECORD_MERGE_STRATEGY_ID: strategy_id,
+    }
+
+
 def _version_6(
     table_type: str, ordering_fields: Sequence[str], mode: str | None, payload_class: str | None
 ) -> dict[str, str]:
@@ -130,6 +156,9 @@ def _version_9(ordering_fields: Sequence[str], mode: str, payload_class: str | N
     if mode != CUSTOM:
         return {**result, HOODIE_RECORD_MERGE_MODE: mode}
     converted = VERSION_9_OF_PAYLOAD.get(payload_class or "")
+    if converted is None and payload_class is not None and takes_merger(payload_class):
+        strategy = {HOODIE_RECORD_MERGE_STRATEGY_ID: STRATEGY_OF_MODE[CUSTOM]}
+        return {**result, HOODIE_RECORD_MERGE_MODE: CUSTOM, **strategy, HOODIE_COMPACTION_PAYLOAD_CLASS: payload_class}
     if converted is None:
         raise InvalidOptionError(f"payload class {payload_class} is not known to table version 9")
     return {**result, HOODIE_TABLE_LEGACY_PAYLOAD_CLASS: payload_class or "", **converted}

@@ -188,7 +188,8 @@ def append_log(
         log_blocks=len(blocks),
         # An index of base files knows keys that log files deleted: so every row is told, also where it is not new.
         keys_added=batch.column(RECORD_KEY) if batch is not None and context.tracks_keys else None,
-        keys_removed=gone if context.tracks_keys else None,
+        # A registered merger may keep what a delete names: an index that knows too many keys is right all the same.
+        keys_removed=gone if context.tracks_keys and context.spec.merger is None else None,
     )
 
 
@@ -369,9 +370,11 @@ class _Merge:
             leaving = [*leaving, keys.filter(pa.array(soft_deletes(incoming, spec)))]
         deletable = pa.concat_arrays([_NO_TEXT, *leaving])
         named = pa.concat_arrays([keys, deletable])
+        if spec.merger is not None:
+            deletable = named  # it may delete what no row marks
         spared: list[pa.Array] = []
         base_rows = new_rows = 0
-        merged = merge_slice(self._tapped(base, named), self._records(incoming), spec, self.context.schema)
+        merged = self._merged(self._tapped(base, named), incoming)
         for batch in itertools.chain(merged, self._further()):
             own = record_keys(batch, spec)
             if len(deletable):
@@ -426,7 +429,11 @@ class _Merge:
             if incoming is not None:
                 incoming = incoming.filter(pc.is_in(record_keys(incoming, self.context.spec), value_set=keys))
             first = rows.filter(pc.invert(later))
-            yield from merge_slice([first], self._records(incoming), self.context.spec, self.context.schema)
+            yield from self._merged([first], incoming)
+
+    def _merged(self, base: Iterable[pa.RecordBatch], incoming: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
+        context = self.context
+        return merge_slice(base, self._records(incoming), context.spec, context.schema, path=context.storage.uri())
 
     def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.Array:
         if self.context.has_meta:

@@ -71,7 +71,9 @@ def resolve_hits(
     moves = updates_partition and bool(pc.any(moved, min_count=0).as_py())
     spec = MergeSpec.from_config(client.config) if moves else None
     if spec is not None and spec.partial is not None:
-        raise _refused(client, "which merge column by column")
+        raise _refused(client, "whose records merge column by column")
+    if spec is not None and spec.merger is not None:
+        raise _refused(client, f"whose records the merger {spec.merger.class_name} merges")
     if spec is not None and spec.first_of_equals:
         raise _refused(client, "that keeps the first of equal records")
     by_event = spec is not None and spec.on_base is Order.EVENT_TIME and bool(spec.ordering_fields)

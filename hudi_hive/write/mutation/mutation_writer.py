@@ -82,6 +82,13 @@ class MutationWriter(TableCommitter):
                 path=client.base_path,
                 remedy="upsert the rows",
             )
+        if self._spec.merger is not None:
+            raise UnsupportedTableError(
+                f"mutations of a table that {self._spec.merger.class_name} merges are not supported: what a change "
+                "leaves of its record is for the merger to say",
+                path=client.base_path,
+                remedy="upsert the rows",
+            )
 
     def commit(self, transaction: WriteTransaction, changes: pa.Table) -> WriteReport:
         """Locate the records, write files and complete the instant; table services are not run.

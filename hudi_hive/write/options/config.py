@@ -16,7 +16,9 @@ from hudi_hive.options import Face, Option, OptionSet, as_texts, fill, locks, me
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
+from hudi_hive.table.merge import register_mergers
 from hudi_hive.table.properties import refuse_to_write
+from hudi_hive.write.options.merger_classes import strategies_of
 from hudi_hive.write.options.settings import (
     ArchiveSettings,
     CleanSettings,
@@ -134,6 +136,7 @@ class WriteConfig:
             populate_meta_fields=table.populate_meta_fields,
             merge_mode=table.merge_mode,
             payload_class=table.payload_class,
+            merge_strategy_id=table.merge_strategy_id if table.merge_mode == "CUSTOM" else None,
             timezone=table.timezone,
             properties=self.table_properties,
         )
@@ -164,7 +167,8 @@ class WriteConfig:
         if table is not None:
             _check_merge(texts, table)
             _check_time_formats(texts, table)
-        made = TableSettings.of(texts, table)
+        register_mergers(rows.record_mergers)
+        made = TableSettings.of(texts, table, strategies_of(rows.merger_classes))
         if not made.record_keys and write.OPERATION.name not in texts:
             rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi; rows with keys of before are upserted
         elif rows.insert_drop_duplicates and rows.operation is Operation.UPSERT:

@@ -21,6 +21,7 @@ from hudi_hive.options import (
     locks,
     read,
     services,
+    table,
     write,
 )
 
@@ -59,6 +60,8 @@ class RowSettings:
     schema_on_read: bool | None = write.SCHEMA_ON_READ.field()
     alter_check_data: bool = write.ALTER_CHECK_DATA.field()
     commit_metadata_prefix: str = write.COMMIT_METADATA_PREFIX.field()
+    record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
+    merger_classes: tuple[str, ...] = table.MERGER_CLASSES.field()
 
     @property
     def replaces_table(self) -> bool:

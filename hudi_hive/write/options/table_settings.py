@@ -14,7 +14,9 @@ from typing import Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import fill, options_of
 from hudi_hive.options import table as declared
+from hudi_hive.table.merge import registered_merger
 from hudi_hive.table.properties import TableConfig
+from hudi_hive.write.options.merger_classes import strategy_of_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,15 @@ class TableSettings:
     timezone: str = declared.TIMEZONE.field()
 
     @classmethod
-    def of(cls, options: Mapping[str, str], table: TableConfig | None) -> TableSettings:
+    def of(
+        cls, options: Mapping[str, str], table: TableConfig | None, strategies: tuple[str, ...] = ()
+    ) -> TableSettings:
         """The definition of an existing table, checked against the options; or that of the options alone.
+
+        Args:
+            options: under Hudi's names.
+            table: the table's properties; None for a new one.
+            strategies: merge strategies of merger classes that options name, one of which must be the table's.
 
         Raises:
             InvalidOptionError: a value that does not fit, or that the table's properties contradict.
@@ -63,10 +72,13 @@ class TableSettings:
         requested = fill(cls, options)
         if table is None:
             _refuse_format(requested)
+            id_ = strategy_of_table(strategies, requested.merge_mode, requested.merge_strategy_id, exists=False)
+            requested = replace(requested, merge_strategy_id=id_)
             return replace(
                 _with_mode(requested), key_generator=requested.key_generator or inferred_key_generator(requested)
             )
         there = _of_table(table)
+        strategy_of_table(strategies, there.merge_mode, there.merge_strategy_id, exists=True)
         for name, values in _names_by_field(options).items():
             _compare(name, values, getattr(requested, name), getattr(there, name), there)
         return there
@@ -111,10 +123,13 @@ def _with_mode(requested: TableSettings) -> TableSettings:
     if requested.merge_strategy_id is None:
         return requested
     mode = _MODE_OF_STRATEGY.get(requested.merge_strategy_id)
+    if mode is None and registered_merger("", strategy_id=requested.merge_strategy_id) is not None:
+        mode = "CUSTOM"
     if mode is None or requested.merge_mode not in (None, mode):
         raise InvalidOptionError(
             f"merge strategy {requested.merge_strategy_id} is not supported",
-            remedy=f"set {declared.MERGE_MODE} to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING",
+            remedy=f"set {declared.MERGE_MODE} to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING, or register a Python "
+            "merger for it with hudi_hive.register_merger",
         )
     return replace(requested, merge_mode=mode)
 

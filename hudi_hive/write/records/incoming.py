@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.names import PARTITION_PATH_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.read.columns import Reconciler, scalar_promotion
-from hudi_hive.read.merge import Ints, fold
+from hudi_hive.read.merge import CustomMerge, Ints, fold, log_events
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.logs import LogData, LogRecords, one_batch
-from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.merge import CustomMerger, MergeSpec
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records.carried_keys import carried_keys, names_records
+from hudi_hive.write.records.operations import OPERATION
 from hudi_hive.write.schema import WriterSchema, normal_schema
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
@@ -307,6 +308,8 @@ def _folded(
     # Rows of one write are compared before it is known which of them delete.
     plain = replace(spec, key_fields=(), named_key=False, equal_deletes=False)
     block = LogData("", batch, schema.avro if schema is not None else {"fields": []})
+    if spec.merger is not None:
+        return _folded_by_merger(rows, block, plain, spec.merger)
     folded = fold(LogRecords((block,)), plain, batch.schema, lambda data: data.batch)
     assert folded is not None
     order = np.argsort(folded.row)
@@ -321,3 +324,26 @@ def _folded(
             at = table.schema.get_field_index(name)
             table = table.set_column(at, table.schema.field(at), rows.column(name).take(pa.array(taken)))
     return row, table
+
+
+def _folded_by_merger(rows: pa.Table, block: LogData, spec: MergeSpec, merger: CustomMerger) -> tuple[Ints, pa.Table]:
+    """As :func:`_folded` by a registered merger: the last row of each key with the values that all of them come to."""
+    if OPERATION in rows.column_names:
+        raise merger.error("does not see several changes of one record in one statement", None)
+    events = log_events(LogRecords((block,)), spec, block.batch.schema, lambda data: data.batch)
+    assert events is not None
+    last = np.zeros(len(events.keys), np.int64)
+    last[events.key] = np.arange(len(events.key))
+    keys = rows.column(RECORD_KEY).take(pa.array(last)).combine_chunks()
+    versions = CustomMerge(replace(events, keys=keys), spec, block.batch.schema).alone(np.arange(len(keys)))
+    # A record that is deleted goes on as the row that deletes it.
+    deleting = np.full(len(events.keys), -1, np.int64)
+    deleting[events.key[events.deletes]] = np.flatnonzero(events.deletes)
+    if (versions.deletes & (deleting < 0)).any():
+        raise merger.error("deleted records of which a write has several rows, none of them marked as deleted", None)
+    row = np.where(versions.deletes, deleting, last)
+    order = np.argsort(row)
+    merged = pa.Table.from_batches([versions.rows]).set_column(0, RECORD_KEY, keys).cast(rows.schema)
+    either = pa.concat_tables([merged, rows])
+    chosen = np.where(versions.deletes, len(keys) + row, np.arange(len(keys)))
+    return row[order], either.take(pa.array(chosen[order]))

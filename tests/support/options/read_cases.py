@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive import HudiTable
+from hudi_hive import HudiTable, register_merger, unregister_merger
 from hudi_hive.input_format import (
     BlockLocation,
     FileStatus,
@@ -24,9 +24,10 @@ from hudi_hive.plan import Query, ReadOptions
 from hudi_hive.spark.source import StreamOptions
 from hudi_hive.timeline import TimelineWriter
 from tests.support.hive_filters import fixture_filters
+from tests.support.mergers import SUM, total
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import new_folder
-from tests.support.options.write_cases import make, put, rows
+from tests.support.options.write_cases import LEAN, make, put, rows, without_mergers
 
 FUTURE, PAST = "20990101000000000", "20000101000000000"
 
@@ -42,6 +43,18 @@ def merge_on_read() -> Path:
     make(path, table_type="MERGE_ON_READ", database="d")
     indexed = {write.RECORD_INDEX.name: "true"}
     put(path, indexed, rows(), rows(40, 20), rows(60, 20, p=["c"] * 20), rows(0, 10, ts=[5] * 10))
+    return path
+
+
+@cache
+def merged_by_function() -> Path:
+    """A merge-on-read table whose payload class is a user's."""
+    path = _folder()
+    register_merger(SUM, total)
+    make(path, table_type="MERGE_ON_READ", payload_class=SUM)
+    numbers = rows(0, 4, n=[1] * 4)
+    put(path, LEAN, numbers, numbers)
+    unregister_merger(SUM)
     return path
 
 
@@ -198,6 +211,8 @@ def _arguments(query: Query) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -340,6 +355,7 @@ READ_CASES = (
     of_read(write.EXPRESSION_INDEX, "false", _scan(with_column_indexes, "length(name) = 99")),
     of_read(read.INCREMENTAL_FORMAT, "cdc", _scan(copy_on_write), **_ALL),
     of_read(read.MERGE_TYPE, "skip_merge", _scan(merge_on_read)),
+    of_read(table.RECORD_MERGERS, f"{SUM}=tests.support.mergers:total", without_mergers(_scan(merged_by_function))),
     of_read(read.READ_OPTIMIZED, "true", _scan(merge_on_read)),
 )
 

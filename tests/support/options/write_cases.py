@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pyarrow as pa
 
-from hudi_hive import HudiTable
+from hudi_hive import HudiTable, unregister_merger
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import Face, Option, read, services, sync, table, write
@@ -21,6 +21,7 @@ from hudi_hive.table import TableDefinition
 from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.writers import LocalWriter
+from tests.support.mergers import STRATEGY, SUM
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import made_once
 from tests.support.options.observed import data_files, observed
@@ -222,6 +223,18 @@ def upgraded(path: Path, options: Mapping[str, str]) -> Any:
     return HudiTable.open(path).version
 
 
+def without_mergers(scenario: Scenario) -> Scenario:
+    """The scenario in a process that has no merger registered but by its options."""
+
+    def run(path: Path, options: Mapping[str, str]) -> Any:
+        try:
+            return scenario(path, options)
+        finally:
+            unregister_merger(SUM)
+
+    return run
+
+
 def sync_follows(path: Path, options: Mapping[str, str]) -> Any:
     """Whether a write is followed by a sync."""
     return WriteConfig.of({table.NAME.name: "t", **options}).sync_enabled
@@ -282,6 +295,20 @@ TABLE_CASES = (
         new_table,
         **_PARTED,
         VERSION="6",
+    ),
+    _case(
+        table.RECORD_MERGERS,
+        f"{SUM}=tests.support.mergers:latest",
+        without_mergers(new_table),
+        **_PARTED,
+        PAYLOAD_CLASS=SUM,
+    ),
+    _case(
+        table.MERGER_CLASSES,
+        SUM,
+        without_mergers(new_table),
+        **_PARTED,
+        RECORD_MERGERS=f"{SUM}@{STRATEGY}=tests.support.mergers:latest",
     ),
     _case(table.CDC_ENABLED, "true", new_table, **_PARTED),
     _case(table.CDC_LOGGING_MODE, "OP_KEY_ONLY", new_table, **_PARTED, CDC_ENABLED="true"),
