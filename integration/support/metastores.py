@@ -167,8 +167,13 @@ HIVE_EXEC: Mapping[str, Artifact] = {
 QUICK_RETRIES: Final = {"metastore.hmshandler.retry.interval": "1ms"}
 """Of a metastore that does not wait for two seconds before it tries again what the database refused."""
 
-QUICK_DERBY: Final = "derby.system.durability=test\nderby.language.statementCache.size=1000\n"
-"""``derby.properties`` of a database that is to last no longer than a test: it does not wait for the disk."""
+QUICK_DERBY: Final = "\n".join(
+    ("derby.system.durability=test", "derby.language.statementCache.size=1000", "derby.optimizer.noTimeout=true", "")
+)
+"""``derby.properties`` of a database that is to last no longer than a test.
+
+It does not wait for the disk, and plans do not depend on how busy the machine is, as in the embedded metastore.
+"""
 
 TRANSACTIONS: Final = {
     "hive.support.concurrency": "true",
