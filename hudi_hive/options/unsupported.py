@@ -6,6 +6,8 @@ from typing import Final
 
 from hudi_hive.names import (
     HOODIE_BOOTSTRAP_BASE_PATH,
+    HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH,
     HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT,
     HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE,
 )
@@ -85,8 +87,9 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
     _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table", since=9),
+    _unsupported(HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING, _OFF, "partition by a timestamp generator"),
     _unsupported(
-        "hoodie.datasource.write.slash.separated.date.partitionpath", _OFF, "partition by a timestamp generator"
+        HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH, _OFF, "partition by a timestamp generator"
     ),
     _unsupported(HOODIE_PARTITION_METAFILE_USE_BASE_FORMAT, _OFF, "partition metafiles are text"),
     _unsupported("hoodie.optimistic.consistency.guard.enable", _OFF, "storage is taken to be consistent"),

@@ -25,6 +25,8 @@ from hudi_hive.names import (
     HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS,
     HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING,
     HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE,
+    HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING,
+    HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH,
     HOODIE_POPULATE_META_FIELDS,
     HOODIE_RECORD_MERGE_MODE,
     HOODIE_RECORD_MERGE_STRATEGY_ID,
@@ -89,6 +91,7 @@ class TableConfig:
         key_generator: name as in ``hoodie.table.keygenerator.type``, ``USER_PROVIDED`` for a class that is not Hudi's,
             None when the file says nothing.
         hive_style_partitioning, url_encode_partitioning: how partition paths are written.
+        slash_separated_dates: the date ``2024-03-15`` is in the folder ``2024/03/15``, as of Hudi 1.2.
         drop_partition_columns: the partition columns are not in the data files.
         populate_meta_fields: the five meta columns are in the data files.
         base_file_format: ``parquet``, ``orc`` or ``hfile``: also the extension of base files.
@@ -117,6 +120,7 @@ class TableConfig:
     key_generator: str | None
     hive_style_partitioning: bool
     url_encode_partitioning: bool
+    slash_separated_dates: bool
     drop_partition_columns: bool
     populate_meta_fields: bool
     base_file_format: str
@@ -229,6 +233,7 @@ class TableConfig:
             key_generator=_key_generator(get),
             hive_style_partitioning=get.flag(HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING, False),
             url_encode_partitioning=get.flag(HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE, False),
+            slash_separated_dates=_slash_separated_dates(get),
             drop_partition_columns=get.flag(HOODIE_DATASOURCE_WRITE_DROP_PARTITION_COLUMNS, False),
             populate_meta_fields=get.flag(HOODIE_POPULATE_META_FIELDS, True),
             base_file_format=_base_file_format(get, metadata_table),
@@ -382,7 +387,8 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Partition columns and how each path value is made: the custom generator writes ``field:TIMESTAMP``."""
     generator = _key_generator(get) or ""
     # Version 6 keeps no suffix for the custom generator: any of its fields may be a formatted timestamp then.
-    default = "TIMESTAMP" if generator.startswith(("TIMESTAMP", "CUSTOM")) else "SIMPLE"
+    is_formatted = generator.startswith(("TIMESTAMP", "CUSTOM")) or _slash_separated_dates(get)
+    default = "TIMESTAMP" if is_formatted else "SIMPLE"
     names: list[str] = []
     types: list[str] = []
     for entry in get.items(HOODIE_TABLE_PARTITION_FIELDS):
@@ -393,6 +399,15 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if kind not in ("SIMPLE", "TIMESTAMP"):
             raise get.invalid(HOODIE_TABLE_PARTITION_FIELDS, "a list of field, field:SIMPLE or field:TIMESTAMP")
     return tuple(names), tuple(types)
+
+
+def _slash_separated_dates(get: _Getter) -> bool:
+    """Whether dates make a folder for year, month and day each: by either name that Hudi had for it."""
+    names = (
+        HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING,
+        HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH,
+    )
+    return any(get.flag(name, False) for name in names)
 
 
 def _bootstrap_index(get: _Getter) -> bool:
