@@ -167,13 +167,9 @@ HIVE_EXEC: Mapping[str, Artifact] = {
 QUICK_RETRIES: Final = {"metastore.hmshandler.retry.interval": "1ms"}
 """Of a metastore that does not wait for two seconds before it tries again what the database refused."""
 
-QUICK_DERBY: Final = "\n".join(
-    ("derby.system.durability=test", "derby.language.statementCache.size=1000", "derby.optimizer.noTimeout=true", "")
-)
-"""``derby.properties`` of a database that is to last no longer than a test.
-
-It does not wait for the disk, and plans do not depend on how busy the machine is, as in the embedded metastore.
-"""
+_QUICK: Final = {"system.durability": "test", "language.statementCache.size": 1000, "optimizer.noTimeout": "true"}
+QUICK_DERBY: Final = "".join(f"derby.{key}={value}\n" for key, value in _QUICK.items())
+"""``derby.properties`` of a database for a test: it waits for no disk, and its plans depend on no clock."""
 
 TRANSACTIONS: Final = {
     "hive.support.concurrency": "true",
