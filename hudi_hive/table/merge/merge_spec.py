@@ -135,6 +135,13 @@ class MergeSpec:
         return told and bool(self.ordering_fields)
 
     @property
+    def compares_deletes(self) -> bool:
+        """Whether a delete that is older than the record is lost, by ordering values alone."""
+        by_event = self.deletes_in_order or (self.in_log is Order.EVENT_TIME and self.on_base is Order.EVENT_TIME)
+        simple = self.merger is None and not self.deletes_yield and not self.sequence
+        return by_event and simple and bool(self.ordering_fields)
+
+    @property
     def makes_rows(self) -> bool:
         """Whether a merged row may be another one than each of its versions."""
         return self.partial is not None or self.merger is not None

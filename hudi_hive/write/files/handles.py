@@ -188,9 +188,20 @@ def append_log(
         log_blocks=len(blocks),
         # An index of base files knows keys that log files deleted: so every row is told, also where it is not new.
         keys_added=batch.column(RECORD_KEY) if batch is not None and context.tracks_keys else None,
-        # A registered merger may keep what a delete names: an index that knows too many keys is right all the same.
-        keys_removed=gone if context.tracks_keys and context.spec.merger is None else None,
+        keys_removed=_forgotten(context, target, gone, marked) if context.tracks_keys else None,
     )
+
+
+def _forgotten(context: WriteContext, target: TargetSlice, gone: pa.Array, marked: pa.RecordBatch | None) -> pa.Array:
+    """Which of the keys that a log file deletes the record index forgets: those of records that do not stay.
+
+    A registered merger may keep what a delete names, and so does version 6 if a record in the log is newer than the
+    delete. An index that knows too many keys is right all the same.
+    """
+    if context.spec.merger is not None:
+        return _NO_TEXT
+    may_stay = context.spec.deletes_yield and bool(target.log_files) and marked is not None
+    return gone.slice(marked.num_rows) if may_stay and marked is not None else gone
 
 
 def _log_rows(

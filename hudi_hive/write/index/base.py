@@ -13,7 +13,7 @@ from hudi_hive.metadata.reader import METADATA_SOURCE
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import with_recorded_sizes
 from hudi_hive.write.coordination import LocalExecutor, TaskExecutor
-from hudi_hive.write.index.existing import resolve_hits
+from hudi_hive.write.index.existing import resolve_hits, without_late_deletes
 from hudi_hive.write.index.key_source import Slice, slices_of
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, partitions_of
@@ -94,7 +94,8 @@ class Index(ABC):
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
         """Tag rows by all hits of their keys: a table of ``TAG_SCHEMA``.
 
-        Rows without any line are not to be written: by event time they are older than records that they would move.
+        Rows without any line are not to be written: by event time they are older than records that they would move or
+        delete.
 
         Raises:
             UnsupportedTableError: records would move that cannot be compared.
@@ -102,6 +103,7 @@ class Index(ABC):
         moves = self.options.updates_partition
         if self.is_global:
             keys, hits = resolve_hits(self.client, keys, hits, updates_partition=moves)
+        keys = without_late_deletes(self.client, keys, hits)
         return locate(keys, hits, is_global=self.is_global, updates_partition=moves)
 
     def slices(self, partitions: Sequence[str]) -> list[Slice]:

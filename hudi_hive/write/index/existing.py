@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.metadata.reader import RECORD_INDEX
 from hudi_hive.names import FILE_NAME_COLUMN, PARTITION_PATH_COLUMN
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.read.merge import not_less, ordering_columns
@@ -93,6 +94,45 @@ def resolve_hits(
     if by_event and spec is not None:
         keys = keys.filter(pa.array(~_older(keys, existing, spec.ordering_fields))).combine_chunks()
     return keys, hits
+
+
+def without_late_deletes(client: MetaClient, keys: pa.Table, hits: pa.Table) -> pa.Table:
+    """Leave out deletes that are older than their records, where a record index would forget keys that stay.
+
+    The log of a slice may hold them, since merging drops them; but the index takes a delete for one that wins.
+
+    Args:
+        client: the table.
+        keys: as for :func:`resolve_hits`; rows that delete are told by a column ``deleted``.
+        hits: ``HITS_SCHEMA``.
+    """
+    config = client.config
+    has_index = config.is_merge_on_read and RECORD_INDEX in config.metadata_partitions and config.populate_meta_fields
+    if not has_index or not hits.num_rows or "deleted" not in keys.column_names:
+        return keys
+    deletes = keys.filter(one_array(keys.column("deleted")).fill_null(False))
+    spec = MergeSpec.from_config(config) if deletes.num_rows else None
+    if spec is None or not spec.compares_deletes:
+        return keys
+    fields = [_ORDERING + name for name in spec.ordering_fields]
+    is_hit = pc.is_in(one_array(hits.column("key")), value_set=one_array(deletes.column("key")))
+    if not set(fields) <= set(keys.column_names) or not pc.any(is_hit, min_count=0).as_py():
+        return keys
+    hits = hits.filter(is_hit)
+    paths = pc.unique(one_array(hits.column("partition"))).to_pylist()
+    existing = existing_records(client, pc.unique(one_array(hits.column("key"))), paths, spec.ordering_fields)
+    at = pc.index_in(one_array(deletes.column("key")), value_set=one_array(existing.column("key")))
+    compared = at.is_valid()
+    for name in fields:  # one without any value never comes late, nor does one with Hudi's default
+        column = one_array(deletes.column(name))
+        compared = pc.and_(compared, column.is_valid())
+        if pa.types.is_int32(column.type):
+            compared = pc.and_(compared, pc.not_equal(column, 0).fill_null(False))
+    deletes, at = deletes.filter(compared), at.filter(compared)
+    mine = [one_array(deletes.column(name)) for name in fields]
+    theirs = ordering_columns(existing.take(at).combine_chunks(), spec.ordering_fields)
+    late = deletes.filter(pa.array(~not_less(mine, theirs, deletes.num_rows)))
+    return keys.filter(pc.invert(pc.is_in(one_array(keys.column("row")), value_set=one_array(late.column("row")))))
 
 
 def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
