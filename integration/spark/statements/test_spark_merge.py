@@ -271,6 +271,17 @@ def test_rows_that_met_none_of_the_table_are_looked_up_only_where_others_may_hav
         assert (number, bool(looked_up)) == (number, looks or kind == "mor")  # where logs may have deleted a record
 
 
+def test_a_source_that_the_session_caches_stays_cached(session, tmp_path):
+    name = made(tmp_path / "t", "id p v", [(n, f"p{n % 2}", 0) for n in range(4)], partition_fields=["p"])
+    session.sql("CACHE TABLE changes AS SELECT 1 AS id, 5 AS v")
+    try:
+        session.sql(f"MERGE INTO {name} t USING changes s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v")
+        assert session.catalog.isCached("changes")
+        assert rows_of(session, f"SELECT id, v FROM {name}") == [(0, 0), (1, 5), (2, 0), (3, 0)]
+    finally:
+        session.sql("DROP VIEW changes")
+
+
 def test_null_in_keys_and_partitions_meets_nothing_and_is_looked_up(session):
     session.sql(
         "CREATE TABLE o (id INT, k STRING, v INT, p STRING) USING hudi PARTITIONED BY (p) "

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
 from hudi_hive.spark.statements.writes.merge_condition import conjuncts, path_to_join
 from hudi_hive.spark.statements.writes.nodes import Nodes
-from hudi_hive.spark.statements.writes.sink import with_arguments
+from hudi_hive.spark.statements.writes.sink import computed_once, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import session_of_steps
-from hudi_hive.write.coordination import quietly
 
 MOST_VALUES: Final = 200
 """Values of a column that are named one by one; of more the least and the greatest one count."""
@@ -106,7 +104,8 @@ class _Narrowing:
         self._join = join
         self._expressions = nodes.jvm.package("catalyst.expressions")
         self._few = False  # rows of the source, each of which meets few of the table
-        self._source = self.frame(join.right()).persist(StorageLevel.MEMORY_AND_DISK)
+        self._held = ExitStack()
+        self._held.enter_context(computed_once(self.frame(join.right())))
         self._keys = target.record_keys
         self._steps = session_of_steps(self._session)
         self._rows = 0  # of the source, where it has many values
@@ -142,7 +141,7 @@ class _Narrowing:
 
     def release(self) -> None:
         """Give the rows of the source back."""
-        quietly("giving cached rows back", None, self._source.unpersist)
+        self._held.close()
 
     def _conditions(self, pairs: Sequence[tuple[JavaValue, JavaValue]]) -> list[JavaValue]:
         """For each pair that the table's value is one of the source's, or at least between least and greatest."""
