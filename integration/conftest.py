@@ -117,10 +117,20 @@ def zookeeper() -> Iterator[ZookeeperServer]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def ports_of_proxies() -> set[int]:
+    """Ports that proxies had: what a process has learned of a store at an address holds for its life."""
+    return set()
+
+
 @pytest.fixture
-def s3_proxy(s3: S3Server) -> Iterator[StoreProxy]:
-    """A proxy in front of the S3 server: ``s3.options(s3_proxy.port)`` goes through it."""
-    with StoreProxy(s3.port) as running:
+def s3_proxy(s3: S3Server, ports_of_proxies: set[int]) -> Iterator[StoreProxy]:
+    """A proxy in front of the S3 server: ``s3.options(s3_proxy.port)`` goes through it. No other one had its port."""
+    with ExitStack() as stack:
+        running = stack.enter_context(StoreProxy(s3.port))
+        while running.port in ports_of_proxies:  # those that are open keep theirs
+            running = stack.enter_context(StoreProxy(s3.port))
+        ports_of_proxies.add(running.port)
         yield running
 
 
