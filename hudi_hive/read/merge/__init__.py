@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.read.merge.custom import CustomMerge
-from hudi_hive.read.merge.folding import fold, log_events, soft_deletes
+from hudi_hive.read.merge.folding import fold, log_events, no_ordering, soft_deletes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ordering_columns, ranks
@@ -18,6 +18,7 @@ __all__ = [
     "keeps",
     "log_events",
     "merge_slice",
+    "no_ordering",
     "not_less",
     "ordering_columns",
     "ranks",

@@ -169,7 +169,7 @@ def _of_data(block: LogData, spec: MergeSpec, reconcile: Callable[[LogData], pa.
     soft = soft_deletes(batch, spec)
     ordering = ordering_columns(batch, spec.ordering_fields if spec.needs_ordering else ())
     # Version 6 gives such a record its ordering value, whatever it is.
-    natural = np.zeros_like(soft) if spec.deletes_yield else soft & _no_ordering(ordering, batch.num_rows)
+    natural = np.zeros_like(soft) if spec.deletes_yield else soft & no_ordering(ordering, batch.num_rows)
     return _BlockEvents(record_keys(batch, spec, block.path or None), soft, natural, ordering, batch)
 
 
@@ -194,7 +194,7 @@ def soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
     return result
 
 
-def _no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
+def no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
     """Rows whose ordering value is Hudi's default, the 32-bit 0, which null stands for too."""
     result = np.ones(rows, np.bool_)
     for column in values:

@@ -6,6 +6,7 @@ partition is found in both. And by event time a row moves a record only if it is
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -18,7 +19,7 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.metadata.reader import RECORD_INDEX
 from hudi_hive.names import FILE_NAME_COLUMN, PARTITION_PATH_COLUMN
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.read.merge import not_less, ordering_columns
+from hudi_hive.read.merge import no_ordering, not_less, ordering_columns
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import RECORD_KEY
@@ -122,16 +123,13 @@ def without_late_deletes(client: MetaClient, keys: pa.Table, hits: pa.Table) -> 
     paths = pc.unique(one_array(hits.column("partition"))).to_pylist()
     existing = existing_records(client, pc.unique(one_array(hits.column("key"))), paths, spec.ordering_fields)
     at = pc.index_in(one_array(deletes.column("key")), value_set=one_array(existing.column("key")))
-    compared = at.is_valid()
-    for name in fields:  # one without any value never comes late, nor does one with Hudi's default
-        column = one_array(deletes.column(name))
-        compared = pc.and_(compared, column.is_valid())
-        if pa.types.is_int32(column.type):
-            compared = pc.and_(compared, pc.not_equal(column, 0).fill_null(False))
-    deletes, at = deletes.filter(compared), at.filter(compared)
     mine = [one_array(deletes.column(name)) for name in fields]
+    # One without an ordering value never comes late.
+    compared = functools.reduce(pc.and_, (column.is_valid() for column in (at, *mine)))
+    compared = pc.and_not(compared, pa.array(no_ordering(mine, deletes.num_rows)))
+    mine, at = [column.filter(compared) for column in mine], at.filter(compared)
     theirs = ordering_columns(existing.take(at).combine_chunks(), spec.ordering_fields)
-    late = deletes.filter(pa.array(~not_less(mine, theirs, deletes.num_rows)))
+    late = deletes.filter(compared).filter(pa.array(~not_less(mine, theirs, len(at))))
     return keys.filter(pc.invert(pc.is_in(one_array(keys.column("row")), value_set=one_array(late.column("row")))))
 
 

@@ -47,5 +47,22 @@ def test_a_delete_that_comes_late_changes_nothing(version: int, kind: str, tmp_p
         assert sorted((row["id"], row["ts"]) for row in rows) == [*expected, ("b", 1)]
 
 
+def test_one_of_several_ordering_values_may_be_zero(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    HudiTable.create(
+        path,
+        name="t",
+        record_keys=["id"],
+        ordering_fields=["ts", "step"],
+        table_type="MERGE_ON_READ",
+        version=9,
+        merge_mode="EVENT_TIME_ORDERING",
+    )
+    for ts, step, deleted in ((10, 1, False), (5, 0, True), (20, 0, False)):
+        rows = _rows("a", ts, deleted=deleted).append_column("step", pa.array([step], pa.int32()))
+        HudiTable.open(path).upsert(rows, options={**_INDEXED, "hoodie.index.type": "RECORD_INDEX"})
+    assert HudiTable.open(path).scan().to_arrow()["ts"].to_pylist() == [20]
+
+
 def _rows(key: str, ts: int, *, deleted: bool) -> pa.Table:
     return pa.table({"id": [key], "ts": pa.array([ts], pa.int64()), "_hoodie_is_deleted": [deleted]})
