@@ -270,12 +270,17 @@ def with_integer(schema: StructType, name: str) -> StructType:
 
 @contextmanager
 def persisted_frames() -> Iterator[Callable[[DataFrame], DataFrame]]:
-    """Persist DataFrames that are used several times, and unpersist them at the end."""
+    """Persist DataFrames that are used several times, and unpersist them at the end.
+
+    One that is cached already, by the session's own word, stays so.
+    """
     frames: list[DataFrame] = []
 
     def persist(frame: DataFrame) -> DataFrame:
-        frames.append(frame.persist(KEEP_LEVEL))
-        return frames[-1]
+        level = frame.storageLevel
+        if not (level.useMemory or level.useDisk):
+            frames.append(frame.persist(KEEP_LEVEL))
+        return frame
 
     try:
         yield persist

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,9 +18,9 @@ from pyspark.sql import functions as sql
 from hudi_hive.spark.bridge import JavaValue, class_name, option, python_session, scala_items
 from hudi_hive.spark.statements.writes.merge_condition import conjuncts, path_to_join
 from hudi_hive.spark.statements.writes.nodes import Nodes
-from hudi_hive.spark.statements.writes.sink import computed_once, with_arguments
+from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
-from hudi_hive.spark.write import session_of_steps
+from hudi_hive.spark.write import persisted_frames, session_of_steps
 
 MOST_VALUES: Final = 200
 """Values of a column that are named one by one; of more the least and the greatest one count."""
@@ -54,8 +54,9 @@ def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, sou
     if not pairs or target.client.file_system_view().latest_file_slices().num_rows < 2:
         yield rows
         return
-    narrowing = _Narrowing(target, nodes, path[-1])
-    try:
+    with persisted_frames() as persist:
+        narrowing = _Narrowing(target, nodes, path[-1])
+        persist(narrowing.source)
         join = narrowing.join(pairs)
         for node in reversed(path[:-1]):
             join = node.withNewChildren(nodes.jvm.seq([join]))
@@ -64,8 +65,6 @@ def narrowed(target: WriteTarget, nodes: Nodes, rows: DataFrame, table: str, sou
                 spec = [*scala_items(join.partitionSpec()), *(other for _, other in pairs)]
                 join = with_arguments(nodes.jvm, join, {"partitionSpec": nodes.jvm.seq(spec)})
         yield narrowing.frame(join)
-    finally:
-        narrowing.release()
 
 
 def _narrowable(path: list[JavaValue]) -> list[JavaValue]:
@@ -104,11 +103,14 @@ class _Narrowing:
         self._join = join
         self._expressions = nodes.jvm.package("catalyst.expressions")
         self._few = False  # rows of the source, each of which meets few of the table
-        self._held = ExitStack()
-        self._held.enter_context(computed_once(self.frame(join.right())))
         self._keys = target.record_keys
         self._steps = session_of_steps(self._session)
         self._rows = 0  # of the source, where it has many values
+
+    @property
+    def source(self) -> DataFrame:
+        """The rows of the join's source."""
+        return self.frame(self._join.right())
 
     def frame(self, plan: JavaValue) -> DataFrame:
         """The rows of a plan of the statement."""
@@ -138,10 +140,6 @@ class _Narrowing:
             for (own, _), value in zip(pairs, scala_items(plan.output()), strict=True)
         ]
         return nodes.join(table, plan, "LeftSemi", functools.reduce(nodes.both, equal))
-
-    def release(self) -> None:
-        """Give the rows of the source back."""
-        self._held.close()
 
     def _conditions(self, pairs: Sequence[tuple[JavaValue, JavaValue]]) -> list[JavaValue]:
         """For each pair that the table's value is one of the source's, or at least between least and greatest."""

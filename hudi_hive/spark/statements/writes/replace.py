@@ -28,10 +28,10 @@ from hudi_hive.spark.statements.writes.evolution import field_of
 from hudi_hive.spark.statements.writes.insert_columns import matched_columns
 from hudi_hive.spark.statements.writes.new_table import NewTable, plain
 from hudi_hive.spark.statements.writes.nodes import Nodes, argument
-from hudi_hive.spark.statements.writes.sink import computed_once, insert_into, sink, with_arguments
+from hudi_hive.spark.statements.writes.sink import insert_into, sink, with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write import RowChanges, replace_table
+from hudi_hive.spark.write import RowChanges, persisted_frames, replace_table
 from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.write.commit import in_place_of
@@ -268,7 +268,8 @@ def overwrite_where_plan(
     keys = [name for name in target.columns.names if name.lower() in target.fixed_columns]
 
     def write(rows: DataFrame) -> None:
-        with computed_once(rows) as new:
+        with persisted_frames() as persist:
+            new = persist(rows)
             table = _table(target, "" if on is None else on.alias)
             if condition is not None:
                 table = jvm.package("catalyst.plans.logical").Filter(condition, table)

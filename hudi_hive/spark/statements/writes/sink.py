@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from hudi_hive.spark.bridge import Function1, JavaValue, Jvm, java_type, python_session, statement_jobs
 from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.write.coordination import quietly
 
 Action = Callable[[DataFrame], None]
 """Writes the rows of a statement, and returns when they are committed."""
@@ -56,26 +53,6 @@ def insert_into(jvm: Jvm, relation: JavaValue, query: JavaValue) -> JavaValue:
     return with_arguments(jvm, parser.parsePlan("INSERT INTO t SELECT 1"), {"table": relation, "query": query})
 
 
-@contextmanager
-def computed_once(rows: DataFrame) -> Iterator[DataFrame]:
-    """Rows that several queries read, computed for the first of them and given back after the block, fails it or not.
-
-    Rows that the session caches already stay cached.
-
-    Args:
-        rows: the rows of a query, which may give others each time it runs.
-    """
-    level = rows.storageLevel
-    if level.useMemory or level.useDisk:
-        yield rows
-        return
-    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield kept
-    finally:
-        quietly("giving cached rows back", None, kept.unpersist)
-
-
 def with_arguments(jvm: Jvm, node: JavaValue, changes: Mapping[str, JavaValue]) -> JavaValue:
     """A copy of a node with some of its arguments replaced, by their names."""
     values = jvm.view.java.util.ArrayList()
@@ -85,4 +62,4 @@ def with_arguments(jvm: Jvm, node: JavaValue, changes: Mapping[str, JavaValue]) 
     return node.makeCopy(values.toArray())
 
 
-__all__ = ["Action", "computed_once", "insert_into", "sink", "with_arguments"]
+__all__ = ["Action", "insert_into", "sink", "with_arguments"]
