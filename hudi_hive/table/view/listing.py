@@ -227,18 +227,13 @@ class DirectoryLister:
 
     def _matching_batches(self, may_match: FolderFilter) -> Iterator[list[str]]:
         """The partitions that a filter leaves, in batches, depth first; as :func:`walk_batches`."""
-        waiting = [""]
-        sizes = iter(_SERIES)
-        size = next(sizes)
-        while waiting:
-            at_once = _at_once(self._storage, size)
-            batch, waiting = waiting[-at_once:], waiting[:-at_once]
-            self._list_level(batch)
-            partitions, below = self._parted(batch)
-            waiting += _left(below, may_match)
-            if partitions:
-                yield partitions
-                size = next(sizes, size)
+
+        def look(folders: list[str]) -> tuple[list[str], list[str]]:
+            self._list_level(folders)
+            partitions, below = self._parted(folders)
+            return partitions, _left(below, may_match)
+
+        return _depth_first(self._storage, [""], look)
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
@@ -348,9 +343,27 @@ def _left(folders: list[str], may_match: FolderFilter) -> list[str]:
     return [folder for folder, kept in zip(folders, may_match(folders).tolist(), strict=True) if kept]
 
 
-def _at_once(storage: Storage, size: int) -> int:
-    """How many folders a batch of some size is: on a store as many at least as threads wait for."""
-    return size if storage.is_local else max(size, _REMOTE_LISTERS)
+def _depth_first(
+    storage: Storage, roots: Sequence[str], look: Callable[[list[str]], tuple[_R | None, list[str]]]
+) -> Iterator[_R]:
+    """Look into batches of folders that become larger, the last ones found first.
+
+    Args:
+        storage: where they are; on a store a batch has as many at least as threads wait for.
+        roots: where to begin.
+        look: gives what is found in some folders, empty or None for nothing, and the folders to look into next.
+    """
+    waiting = list(roots)
+    sizes = iter(_SERIES)
+    size = next(sizes)
+    while waiting:
+        at_once = size if storage.is_local else max(size, _REMOTE_LISTERS)
+        batch, waiting = waiting[-at_once:], waiting[:-at_once]
+        result, further = look(batch)
+        waiting += further
+        if result:
+            yield result
+            size = next(sizes, size)
 
 
 def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
@@ -359,17 +372,12 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
     Yields:
         Partitions and their files, for batches of folders that become larger.
     """
-    waiting = list(roots)
-    sizes = iter(_SERIES)
-    size = next(sizes)
-    while waiting:
-        at_once = _at_once(storage, size)
-        batch, waiting = waiting[-at_once:], waiting[:-at_once]
-        rows, files, further = _step(storage, batch)
-        waiting += further
-        if rows:
-            yield rows, files
-            size = next(sizes, size)
+
+    def look(folders: list[str]) -> tuple[tuple[list[str], pa.Table] | None, list[str]]:
+        rows, files, further = _step(storage, folders)
+        return ((rows, files) if rows else None), further
+
+    return _depth_first(storage, roots, look)
 
 
 @dataclass(frozen=True, slots=True)
