@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from hudi_hive.plan.model.partitions import may_match, prunable_fields
 from hudi_hive.predicate import ColumnRange, RowFilter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys import DEFAULT_PARTITION, unescape_value
+from hudi_hive.table.keys import DEFAULT_PARTITION, partition_value_columns
 from hudi_hive.table.view import FolderFilter
 
 _MAX_CUTS: Final = 64
@@ -100,7 +100,8 @@ class _Folders:
             rows = np.flatnonzero(fits & ~keep)
             if len(rows):
                 taken = pa.array(rows)
-                keep[rows] = self._may_match([self._value(place, text.take(taken)) for place, text in enumerate(texts)])
+                values = [self._values(place, text.take(taken)) for place, text in enumerate(texts)]
+                keep[rows] = self._may_match(values)
         return keep | ~is_cut
 
     def _cuts(self, field: int, start: int, depth: int) -> Iterator[tuple[int, ...]]:
@@ -129,15 +130,10 @@ class _Folders:
                 is_odd |= is_named
         return fits & ~is_odd, is_odd
 
-    def _value(self, place: int, text: pa.Array) -> pa.Array:
+    def _values(self, place: int, folders: pa.Array) -> pa.Array:
         """The texts of a field's folders as texts of its values; null for the default partition."""
-        if self._hive_style:
-            text = pc.utf8_slice_codeunits(text, len(self._prefixes[place]))
-        text = pc.if_else(pc.equal(text, DEFAULT_PARTITION), pa.scalar(None, pa.string()), text)
-        if self._url_encoded and pc.any(pc.match_substring(text, "%"), min_count=0).as_py():
-            values = [value if value is None else unescape_value(value) for value in text.to_pylist()]
-            text = pa.array(values, pa.string())
-        return text
+        style = {"hive_style": self._hive_style, "url_encoded": self._url_encoded}
+        return partition_value_columns(folders, [self._names[place]], **style).column(0).combine_chunks()
 
     def _may_match(self, texts: Sequence[pa.Array]) -> _Mask:
         """Whether rows can pass whose first partition columns have these values, or a last one that begins so."""
