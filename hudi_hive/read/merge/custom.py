@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge.log_events import LogEvents
-from hudi_hive.read.merge.ordering_values import Flags, Ints, column_of
+from hudi_hive.read.merge.ordering_values import Flags, Ints, column_of, one_array
 from hudi_hive.read.merge.put import put
-from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge, one_array
+from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import CustomMerger, MergeSpec, RecordVersions
 
 
@@ -119,7 +120,7 @@ class CustomMerge(SliceMerge):
         order = np.argsort(np.concatenate([at, *places]))
         rows = pa.Table.from_batches([each.rows for each in done], self.schema).take(pa.array(order))
         return Versions(
-            _one_batch(rows),
+            one_batch(rows),
             np.concatenate([state.deletes[:0], *(each.deletes for each in done)])[order],
             np.concatenate([state.has_row[:0], *(each.has_row for each in done)])[order],
         )
@@ -131,7 +132,7 @@ class CustomMerge(SliceMerge):
         row = events.row[event]
         named_only = row < 0
         if not named_only.any():
-            rows = _one_batch(events.rows.take(pa.array(row)))
+            rows = one_batch(events.rows.take(pa.array(row)))
             return Versions(rows, events.deletes[event], ~named_only)
         at = pa.array(row, mask=named_only)
         columns = {item.name: self._taken(item, at) for item in self.schema}
@@ -175,7 +176,3 @@ class CustomMerge(SliceMerge):
                     raise self._merger.error(
                         f"gave other values of {name!r}, of which record keys are made", self._path
                     )
-
-
-def _one_batch(rows: pa.Table) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([one_array(column) for column in rows.columns], schema=rows.schema)

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from hudi_hive.read.columns import Reconciler
 from hudi_hive.read.merge.custom import CustomMerge
 from hudi_hive.read.merge.folding import Folded, fold, log_events
-from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
+from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, one_array, ordering_columns, sequence_numbers
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.read.merge.put import put
-from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge, one_array
+from hudi_hive.read.merge.slice_merge import BATCH_ROWS, SliceMerge
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.logs import LogData, LogRecords
 from hudi_hive.table.merge import MergeSpec, Order

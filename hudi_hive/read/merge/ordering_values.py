@@ -32,18 +32,19 @@ def column_of(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
     """A column, or a field of structs by its dotted name; of type null if it is missing."""
     index = batch.schema.get_field_index(name)
     if index >= 0:
-        return _flat(batch.column(index))
+        return one_array(batch.column(index))
     head, _, rest = name.partition(".")
     index = batch.schema.get_field_index(head)
     if index < 0 or not rest:
         return pa.nulls(batch.num_rows)
     try:
-        return pc.struct_field(_flat(batch.column(index)), rest.split("."))
+        return pc.struct_field(one_array(batch.column(index)), rest.split("."))
     except (pa.ArrowException, KeyError) as error:
         raise UnknownColumnError(f"no field {name!r} to merge by") from error
 
 
-def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])

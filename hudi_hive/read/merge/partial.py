@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge.log_events import LogEvents
-from hudi_hive.read.merge.ordering_values import Flags, Ints, ranks
+from hudi_hive.read.merge.ordering_values import Flags, Ints, one_array, ranks
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge import MergeSpec, Order, Partial
 
@@ -102,7 +102,7 @@ def _has_value(events: LogEvents, spec: MergeSpec | None, number: int, field: pa
     if any(absent):
         result &= ~np.array(absent, np.bool_)[events.block]
     if spec is not None and spec.partial is not None:
-        result &= keeps(_flat(column), spec, _default(events, field))
+        result &= keeps(one_array(column), spec, _default(events, field))
     return result
 
 
@@ -126,10 +126,6 @@ def keeps(values: pa.Array, spec: MergeSpec, default: pa.Scalar | None) -> Flags
 
 def _mask(values: pa.Array) -> Flags:
     return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
 def _in_block(schema: Mapping[str, Any], name: str) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.read.merge.keys import record_keys
-from hudi_hive.read.merge.ordering_values import Flags, Ints
+from hudi_hive.read.merge.ordering_values import Flags, Ints, one_array
 from hudi_hive.table.merge import MergeSpec
 
 BATCH_ROWS: Final = 65_536
@@ -80,8 +80,3 @@ class SliceMerge(ABC):
         first[key[::-1]] = at[::-1]
         chosen = (first[key] == at) & ~self.seen[key]
         return at[chosen], key[chosen]
-
-
-def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
