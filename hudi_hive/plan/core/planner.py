@@ -425,8 +425,11 @@ class PlanBuilder:
             self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
         trusted = (options.record_index, self.evolved_schema, options.secondary_index, options.expression_index)
         config = self.client.config
-        kind = (config.is_bootstrapped, MergeSpec.makes_values(config))
-        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, *trusted, *kind)
+        context = SkipContext(
+            *(self.path_columns, self._renamed(), newest, in_part, *trusted),
+            has_skeletons=config.is_bootstrapped,
+            makes_values=MergeSpec.makes_values(config),
+        )
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices

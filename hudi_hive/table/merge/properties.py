@@ -92,10 +92,7 @@ def merge_properties(
         raise InvalidOptionError(f"merge mode {mode} does not go with payload class {payload_class}")
     if mode == CUSTOM and payload_class is None:
         raise InvalidOptionError("merge mode CUSTOM wants a payload class")
-    if len(ordering_fields) > 1 and version < 9:
-        raise InvalidOptionError(
-            f"table version {version} takes one ordering field", remedy="use version 9 for several"
-        )
+    _refuse_several(version, ordering_fields)
     chosen = mode or implied
     if chosen == EVENT_TIME and not ordering_fields:
         raise InvalidOptionError("event-time ordering wants an ordering field")
@@ -118,16 +115,20 @@ def strategy_properties(version: int, ordering_fields: Sequence[str], strategy_i
     """
     if version == 6:
         raise InvalidOptionError("table version 6 merges by payload class", remedy="register a merger for a class")
-    if len(ordering_fields) > 1 and version < 9:
-        raise InvalidOptionError(
-            f"table version {version} takes one ordering field", remedy="use version 9 for several"
-        )
+    _refuse_several(version, ordering_fields)
     key = HOODIE_TABLE_PRECOMBINE_FIELD if version == 8 else HOODIE_TABLE_ORDERING_FIELDS
     return {
         **({key: ",".join(ordering_fields)} if ordering_fields else {}),
         HOODIE_RECORD_MERGE_MODE: CUSTOM,
         HOODIE_RECORD_MERGE_STRATEGY_ID: strategy_id,
     }
+
+
+def _refuse_several(version: int, ordering_fields: Sequence[str]) -> None:
+    if len(ordering_fields) > 1 and version < 9:
+        raise InvalidOptionError(
+            f"table version {version} takes one ordering field", remedy="use version 9 for several"
+        )
 
 
 def _version_6(

@@ -200,8 +200,9 @@ def _forgotten(context: WriteContext, target: TargetSlice, gone: pa.Array, marke
     """
     if context.spec.merger is not None:
         return _NO_TEXT
-    may_stay = context.spec.deletes_yield and bool(target.log_files) and marked is not None
-    return gone.slice(marked.num_rows) if may_stay and marked is not None else gone
+    if context.spec.deletes_yield and target.log_files and marked is not None:
+        return gone.slice(marked.num_rows)
+    return gone
 
 
 def _log_rows(

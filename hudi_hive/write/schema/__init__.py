@@ -14,7 +14,7 @@ from hudi_hive.write.schema.evolving import (
     with_version,
 )
 from hudi_hive.write.schema.schema_history import persist, read, remove
-from hudi_hive.write.schema.schemas import WriterSchema, merged_schema, normal_schema, writer_schema
+from hudi_hive.write.schema.schemas import WriterSchema, has_order, merged_schema, normal_schema, writer_schema
 
 __all__ = [
     "LATEST_SCHEMA",
@@ -22,6 +22,7 @@ __all__ = [
     "WriterSchema",
     "avro_text",
     "evolved_after",
+    "has_order",
     "merged_schema",
     "next_versions",
     "normal_schema",

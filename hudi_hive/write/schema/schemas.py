@@ -410,3 +410,8 @@ def _required_of(kind: Any, column: str) -> list[str]:  # noqa: ANN401 - JSON
         elif branch.get("type") == "map":
             columns += _required_of(branch["values"], f"{column}.value")
     return columns
+
+
+def has_order(kind: pa.DataType) -> bool:
+    """Whether rows can be sorted by a column of a type: lists and maps cannot be compared."""
+    return not (pa.types.is_list(kind) or pa.types.is_map(kind))

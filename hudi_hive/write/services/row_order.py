@@ -21,6 +21,7 @@ from hudi_hive.errors import UnknownColumnError, UnsupportedTableError
 from hudi_hive.options import CurveBuildMethod, LayoutStrategy, Option
 from hudi_hive.options import services as options
 from hudi_hive.write.options import ClusteringSettings
+from hudi_hive.write.schema import has_order
 from hudi_hive.write.services.space_curves import BITS, Words, curve_order
 
 SORT_COLUMNS: Final = options.CLUSTERING_SORT_COLUMNS.name
@@ -96,8 +97,7 @@ class RowOrder:
             raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=path)
         for name in self.columns:
             kind = schema.field(name).type
-            unordered = pa.types.is_list(kind) or pa.types.is_map(kind)
-            if unordered or (self.layout.is_curve and pa.types.is_nested(kind)):
+            if not has_order(kind) or (self.layout.is_curve and pa.types.is_nested(kind)):
                 raise UnsupportedTableError(
                     f"rows are not sorted by column {name!r} of type {kind}", path=path, remedy="name others"
                 )

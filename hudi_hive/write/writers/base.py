@@ -44,7 +44,7 @@ from hudi_hive.write.records import (
     refuse_nested_partitions,
     write_context_of,
 )
-from hudi_hive.write.schema import refuse_without_ids
+from hudi_hive.write.schema import has_order, refuse_without_ids
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import InlineReport, run_inline_services
 from hudi_hive.write.writers.file_groups import file_groups_in
@@ -389,7 +389,7 @@ def refuse_sort_columns(config: WriteConfig, schema: pa.Schema, path: str) -> No
         return
     for name in config.files.bulk_insert_sort_columns:
         kind = schema.field(name).type if name in schema.names else None
-        if kind is not None and not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+        if kind is not None and has_order(kind):
             continue
         why = "is not in the table" if kind is None else f"of type {kind} has no order"
         raise InvalidOptionError(
