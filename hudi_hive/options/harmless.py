@@ -21,8 +21,8 @@ WRITE, READ, INPUT_FORMAT = Face.WRITE, Face.READ, Face.INPUT_FORMAT
 _TASKS: Final = "threads, or Spark's own partitions, decide how work is split; rows and files are the same"
 _CACHING: Final = "it says what Hudi keeps in Spark's cache while it looks keys up; the keys found are the same"
 _MEMORY: Final = (
-    "a hint about memory that does not change results: file slices are merged one at a time in Arrow's memory, and "
-    "nothing is spilled to disk"
+    "a hint about Hudi's memory that does not change results: hoodie.memory.merge.max.size says how much a merge takes "
+    "here before it goes on in parts on the local disk"
 )
 _SIZING: Final = "it guesses the size of files before they are written; here sizes come from what commits wrote"
 _ARCHIVE: Final = "it says how archive files are batched; which instants are archived stays the same"
@@ -230,10 +230,7 @@ HARMLESS_OPTIONS: Final = (
     _harmless("hoodie.record.index.use.caching", boolean, "Cache the rows of a look-up.", _CACHING),
     # -- memory
     _harmless("hoodie.memory.merge.fraction", decimal, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
-    _harmless("hoodie.memory.merge.max.size", integer, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
     _harmless("hoodie.memory.compaction.fraction", decimal, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
-    _harmless("hoodie.memory.compaction.max.size", integer, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
-    _harmless("hoodie.memory.spillable.map.path", text, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
     _harmless("hoodie.memory.dfs.buffer.max.size", integer, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
     _harmless("hoodie.common.spillable.diskmap.type", text, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),
     _harmless("hoodie.common.diskmap.compression.enabled", boolean, _MEMORY_SUMMARY, _MEMORY, INPUT_FORMAT),

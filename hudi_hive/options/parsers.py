@@ -178,6 +178,15 @@ def _property_lines(name: str, text: str) -> tuple[tuple[str, str], ...]:
     return tuple(properties.items())
 
 
+def _local_folder(name: str, text: str) -> str:
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.lower() == "file":
+        return "/" + rest.lstrip("/")
+    if not colon or "/" in scheme or len(scheme) == 1:
+        return text
+    raise InvalidOptionError(f"option {name}={text!r} is not a folder of the local disk", remedy=_REMEDY)
+
+
 boolean: Final = Parser(_boolean, "true or false")
 text: Final = Parser(_text, "a text")
 any_text: Final = Parser(lambda name, text: text, "a text, or nothing")
@@ -198,6 +207,7 @@ decimal_from_zero: Final = Parser(_decimal_from_zero, "a number, zero or more")
 fraction: Final = Parser(_fraction, "a number from 0 to 1")
 byte_size: Final = Parser(_size, "a number of bytes, with k, m, g, t, p or e behind it if need be")
 positive_size: Final = Parser(_positive_size, "a number of bytes above zero, with k, m, g, t, p or e behind it")
+local_folder: Final = Parser(_local_folder, "a folder of the local disk")
 property_lines: Final = Parser(_property_lines, "lines name=value")
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
-from hudi_hive.options.parsers import any_text, boolean, member, positive, text, whole
+from hudi_hive.options.parsers import any_text, boolean, local_folder, member, positive, text, whole
 from hudi_hive.options.write import NO_LISTING
 
 WRITE, READ, STREAM, INPUT_FORMAT, SYNC = Face.WRITE, Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
@@ -149,6 +149,33 @@ def _unsupported(name: str, remedy: str) -> Option[str]:
     return Option(name, any_text, "", "Not supported.", refused={READ: refused, STREAM: refused, INPUT_FORMAT: refused})
 
 
+_MERGED_IN_PARTS: Final = dict.fromkeys(
+    (READ, STREAM, INPUT_FORMAT, WRITE),
+    "log files of more than half of it are merged in parts on the local disk; the rows are the same",
+)
+MERGE_MEMORY: Final = Option(
+    "hoodie.memory.merge.max.size",
+    positive,
+    256 << 20,
+    "Bytes of memory to merge the log files of a slice in; more of them are merged in parts on the local disk.",
+    harmless=_MERGED_IN_PARTS,
+)
+SERVICE_MEMORY: Final = Option[int | None](
+    "hoodie.memory.compaction.max.size",
+    positive,
+    None,
+    "The same of compactions and clusterings; hoodie.memory.merge.max.size without it.",
+    harmless=dict.fromkeys((WRITE, INPUT_FORMAT), _MERGED_IN_PARTS[WRITE]),
+)
+SPILL_FOLDER: Final = Option[str | None](
+    "hoodie.memory.spillable.map.path",
+    local_folder,
+    None,
+    "Folder on the local disk for what merging does not keep in memory; the system's for temporary files without it.",
+    harmless=dict.fromkeys(
+        _MERGED_IN_PARTS, "it says where parts of a merge are kept meanwhile; the rows are the same"
+    ),
+)
 READ_OPTIONS: Final = (
     QUERY_TYPE,
     BEGIN,
@@ -170,6 +197,9 @@ READ_OPTIONS: Final = (
     _unsupported(
         "hoodie.datasource.read.incr.table.version", "ranges are requested times in version 6, completion times above"
     ),
+    MERGE_MEMORY,
+    SERVICE_MEMORY,
+    SPILL_FOLDER,
 )
 
 # -- streams -----------------------------------------------------------------------------------------------------------

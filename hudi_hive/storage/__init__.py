@@ -4,6 +4,7 @@ One class over stores of one interface: the local disk, object stores, HDFS, fss
 """
 
 from hudi_hive.storage.block_locations import FileBlocks, hosts_of_range
+from hudi_hive.storage.errors import mapped_errors
 from hudi_hive.storage.hadoop_paths import (
     ExpandedPath,
     HadoopPath,
@@ -18,6 +19,7 @@ from hudi_hive.storage.hadoop_paths import (
 )
 from hudi_hive.storage.kernel_locks import HAS_FLOCK, try_flock, unlock
 from hudi_hive.storage.local_files import exchange
+from hudi_hive.storage.mapped_files import map_file, read_through, release_pages, spill_folder
 from hudi_hive.storage.storage import Storage
 from hudi_hive.storage.stores import (
     LISTING_SCHEMA,
@@ -66,7 +68,12 @@ __all__ = [
     "is_store_name",
     "join_paths",
     "layered",
+    "map_file",
+    "mapped_errors",
+    "read_through",
+    "release_pages",
     "run_together",
+    "spill_folder",
     "split_credential_providers",
     "split_paths",
     "try_flock",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_hive.read.columns import Reconciler
 from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.read.merge.parts import MergeParts, merge_in_parts
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
 from tests.support.running.long import long_case
@@ -171,7 +175,18 @@ def test_any_history_merges_as_record_by_record(name, examples):
     check()
 
 
-def check_history(name, data):
+@pytest.mark.parametrize("examples", [4, long_case(1000)])
+@pytest.mark.parametrize("name", SPECS)
+def test_any_history_merges_in_parts_as_record_by_record(name, examples):
+    @settings(max_examples=examples, deadline=None)
+    @given(data=st.data())
+    def check(data):
+        check_history(name, data, parts=3)
+
+    check()
+
+
+def check_history(name, data, parts=1):
     spec, arrow, base, blocks = data.draw(histories(name))
     schema = schema_of(arrow)
     logs, events = logs_and_events(spec, arrow, blocks)
@@ -184,8 +199,26 @@ def check_history(name, data):
     rows = [row for batch in base for row in batch]
     want = merge(rows, events, spec, schema.names, lambda row: row["_hoodie_record_key"], ordering_of)
     batches = [pa.RecordBatch.from_pylist(batch, schema=schema) for batch in base]
-    got = list(merge_slice(iter(batches), logs, spec, schema))
+    if parts == 1:
+        got = list(merge_slice(iter(batches), logs, spec, schema))
+    else:
+        want.sort(key=repr)
+        got = in_parts(batches, logs, spec, schema, parts)
     assert all(batch.schema.equals(schema) and batch.num_rows for batch in got)
     for batch in got:
         batch.validate(full=True)
-    assert [row for batch in got for row in batch.to_pylist()] == want
+    rows = [row for batch in got for row in batch.to_pylist()]
+    assert (rows if parts == 1 else sorted(rows, key=repr)) == want
+
+
+def in_parts(batches, logs, spec, schema, parts):
+    spilled = []
+    rule = MergeParts(parts, None, spilled.append)
+    reconcile = functools.partial(_by_name, schema)
+    got = list(merge_in_parts(iter(batches), iter(logs.blocks), spec, schema, rule, reconcile=reconcile))
+    assert len(spilled) == 2 * parts
+    return got
+
+
+def _by_name(schema, block):
+    return Reconciler(block.batch.schema, schema).apply(block.batch)

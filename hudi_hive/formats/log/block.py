@@ -25,6 +25,7 @@ from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.avro import checked_schema, describe
+from hudi_hive.storage import read_through, release_pages
 
 Positions = npt.NDArray[np.int64]
 """Offsets in bytes."""
@@ -211,7 +212,9 @@ _DIGITS: Final = _FIRST_FIELDS.size + _COUNT.size + _ENTRY.size + len("crc32:")
 
 def _checksum(block: memoryview) -> bytes:
     """The hex digits of the checksum of all bytes of a block but the digits themselves."""
-    value = zlib.crc32(block[_DIGITS + 8 :], zlib.crc32(block[:_DIGITS]))
+    value = zlib.crc32(block[:_DIGITS])
+    for part in read_through(block[_DIGITS + 8 :]):
+        value = zlib.crc32(part, value)
     return b"%08x" % value
 
 
@@ -283,6 +286,9 @@ def _encoded(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes) 
 # -- AVRO_DATA and CDC_DATA (docs/format.md#avro-data-blocks) --------------------------------------------------------
 
 _AVRO_VERSIONS = (1, 2, 3)
+_WALKED: Final = 65_536
+"""Records between whose ends a list of them becomes numbers."""
+
 _AVRO_TYPES = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
 
 
@@ -328,15 +334,17 @@ def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
 def _walk(content: memoryview, position: int, ends: Positions) -> bool:
     """Fill in the end offset of each record; returns whether every length was valid."""
     unpack, width = _COUNT.unpack_from, _COUNT.size
-    record_ends: list[int] = []
-    append = record_ends.append
     try:
-        for _ in range(len(ends) - 1):
-            position += unpack(content, position)[0] + width
-            append(position)
+        for begin in range(1, len(ends), _WALKED):
+            run: list[int] = []
+            append = run.append
+            for _ in range(min(_WALKED, len(ends) - begin)):
+                position += unpack(content, position)[0] + width
+                append(position)
+            ends[begin : begin + len(run)] = run
+            release_pages(content)
     except struct.error:
         return False
-    ends[1:] = record_ends
     return True
 
 

@@ -24,6 +24,8 @@ ReadOptions = TypedDict(
         "hoodie.enable.data.skipping": str | bool | float,
         "hoodie.file.group.reader.enabled": str | bool | float,
         "hoodie.file.listing.parallelism": str | bool | float,
+        "hoodie.memory.merge.max.size": str | bool | float,
+        "hoodie.memory.spillable.map.path": str | bool | float,
         "hoodie.metadata.enable": str | bool | float,
         "hoodie.metadata.global.record.level.index.enable": str | bool | float,
         "hoodie.metadata.index.expression.enable": str | bool | float,

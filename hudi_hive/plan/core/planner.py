@@ -27,6 +27,7 @@ from hudi_hive.plan.core.snapshot import check_time_travel, partitions_cleaned, 
 from hudi_hive.plan.model import (
     PLAN_SCHEMA,
     LogMerge,
+    MergeMemory,
     MergeType,
     PlanStep,
     Query,
@@ -469,6 +470,7 @@ class PlanBuilder:
                 skip=query.options.merge_type is MergeType.SKIP_MERGE,
                 range_first=self.range_first,
                 keys=self.required_keys(),
+                memory=MergeMemory(query.options.merge_memory, query.options.spill_folder),
             )
         return ScanPlan(
             base_path=client.base_path,

@@ -60,6 +60,8 @@ class ReadOptions:
             for change data.
         merge_type: ``hoodie.datasource.merge.type``: ``skip_merge`` gives base rows and log records side by side.
         record_mergers: ``hudi_hive.record.mergers``: Python mergers, which are registered for this process.
+        merge_memory: ``hoodie.memory.merge.max.size``: bytes of memory for merging the log files of a slice.
+        spill_folder: ``hoodie.memory.spillable.map.path``: where merges go on that do not fit in them.
     """
 
     query_type: QueryType | None = read.QUERY_TYPE.field()
@@ -82,6 +84,8 @@ class ReadOptions:
     incremental_format: IncrementalFormat = read.INCREMENTAL_FORMAT.field()
     merge_type: MergeType = read.MERGE_TYPE.field()
     record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
+    merge_memory: int = read.MERGE_MEMORY.field()
+    spill_folder: str | None = read.SPILL_FOLDER.field()
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> ReadOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.notebook_html import rows_html
+from hudi_hive.options import read
 from hudi_hive.plan.model.query import Query
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
@@ -20,6 +21,15 @@ from hudi_hive.timeline import Timeline
 
 PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
 """Columns of a plan's slices: a file slice's and the base file's path relative to the table (null: logs only)."""
+
+_IN_MEMORY = 2
+"""Bytes that a byte of a log file may take in memory, about, where a slice is merged at once."""
+
+_OF_A_PART = 8
+"""The same of a part: its decoded records, their keys and the base rows that it meets stand beside each other."""
+
+_MOST_PARTS = 128
+"""Each of which has two files open while records go to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,28 @@ class PlanStep:
     after: int
 
 
+@dataclass(frozen=True, slots=True)
+class MergeMemory:
+    """The memory that merging one slice may take, and where what does not fit goes.
+
+    Attributes:
+        size: bytes of memory.
+        folder: a folder of the local disk; None for the system's for temporary files.
+    """
+
+    size: int = read.MERGE_MEMORY.default
+    folder: str | None = None
+
+    def parts(self, log_sizes: Iterable[int | None]) -> int:
+        """The number of parts in which a slice is merged; 1 where all of its log files may be in memory.
+
+        Args:
+            log_sizes: bytes of each log file, as far as they are known.
+        """
+        logs = sum(size or 0 for size in log_sizes)
+        return 1 if logs * _IN_MEMORY <= self.size else max(2, min(_MOST_PARTS, -(-logs * _OF_A_PART // self.size)))
+
+
 @dataclass(frozen=True)
 class LogMerge:
     """How the log files of a plan's slices are read and merged with their base files.
@@ -50,6 +82,7 @@ class LogMerge:
             8 and later do: what the range did to a row is seen even where an older row wins. Else they are left out
             after it.
         keys: the filter lets rows of these record keys pass only; None: it does not say so.
+        memory: for one slice.
     """
 
     spec: MergeSpec
@@ -58,6 +91,7 @@ class LogMerge:
     skip: bool = False
     range_first: bool = False
     keys: pa.Array | None = None
+    memory: MergeMemory = MergeMemory()
 
 
 CHANGE_SCHEMA = pa.schema(

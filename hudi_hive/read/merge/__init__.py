@@ -8,15 +8,18 @@ from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ordering_columns, ranks
 from hudi_hive.read.merge.partial import default_of, keeps
+from hudi_hive.read.merge.parts import MergeParts, merge_in_parts
 
 __all__ = [
     "CustomMerge",
     "Ints",
+    "MergeParts",
     "as_numbers",
     "default_of",
     "fold",
     "keeps",
     "log_events",
+    "merge_in_parts",
     "merge_slice",
     "no_ordering",
     "not_less",

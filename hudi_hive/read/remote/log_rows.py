@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.formats.base import BATCH_ROWS, open_base_file
+from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.columns import Reconciler, same_kind
 from hudi_hive.read.remote.executor_read import EngineColumns, serialize_error
@@ -101,14 +102,15 @@ class LogRows:
     def _slice(self, storage: Storage, number: int, values: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
         slices = self.plan.slices.slice(number, 1)
         row = slices.to_pylist()[0]
-        reason = self._difference(storage, row)
+        assert self.plan.merge is not None
+        large = self.plan.merge.memory.parts(row["log_sizes"]) > 1
+        reason = f"log files too large for {read.MERGE_MEMORY.name}" if large else self._difference(storage, row)
         if reason:
             yield self._effect(number, LogEffect(b"", 0, (), reason))
             return
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
-        assert self.plan.merge is not None
-        read = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
-        replaced = replaced_rows(storage, self.plan, row, partition_columns(self.plan, slices), read)
+        names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
+        replaced = replaced_rows(storage, self.plan, row, partition_columns(self.plan, slices), names)
         if replaced is None:
             yield self._effect(number, LogEffect(b"", 0, (), "log blocks hold changed columns only"))
             return

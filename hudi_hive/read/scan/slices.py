@@ -23,17 +23,20 @@ from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.merge import merge_slice
+from hudi_hive.read.merge import MergeParts, merge_in_parts, merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, files_at_once, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema import EvolvedSchema
-from hudi_hive.storage import Storage
+from hudi_hive.storage import Storage, spill_folder
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogData, LogRecords, scan_logs
+from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogBlocks, LogData, LogDeletes, LogRecords, open_logs
 
 _BASE_ROW: Final = "hudi-hive base row"
 _LOG_ROW: Final = "hudi-hive log row"
+
+_PIECE_BYTES: Final = 8 << 20
+"""Bytes of log records that are decoded at a time where not all of them are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,10 @@ class SliceReader:
         if not row["log_files"]:
             yield from self._base(row, values)
             return
+        parts = self.merge.memory.parts(row.get("log_sizes") or ())
+        if parts > 1 and self.merge.keys is None:
+            yield from self._merged_in_parts(row, values, parts)
+            return
         logs = self.logs(row["partition"], row["log_files"], row.get("log_sizes"))
         if self.commit_times is not None and not self.merge.skip and self._updates_in_part(logs):
             # What the range wrote of a row is not the row: the rest of it was written before.
@@ -129,6 +136,24 @@ class SliceReader:
             return
         path = self.storage.uri()
         yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile, path=path)
+
+    def _merged_in_parts(self, row: Mapping[str, Any], values: pa.Table | None, parts: int) -> Iterator[pa.RecordBatch]:
+        """Rows of a slice whose log files do not fit in memory; arguments as of :meth:`rows`."""
+        folder = spill_folder(self.merge.memory.folder)
+        blocks = self._open_logs(row["partition"], row["log_files"], row.get("log_sizes"), mapped_in=folder)
+        if self.commit_times is not None and not self.merge.skip and (self.merge.spec.makes_rows or blocks.are_partial):
+            yield from self._whole(row, values)
+            return
+        base, reconcile = self._base(row, values), self._reconcile(values)
+        pieces = (self._as_shown(piece) for piece in blocks.decoded_in_pieces(_PIECE_BYTES))
+        if self.merge.skip:
+            yield from base
+            yield from (reconcile(piece) for piece in pieces if isinstance(piece, LogData))
+            return
+        spilled = partial(self.storage.counters.add, "bytes_spilled")
+        rule = MergeParts(parts, folder, spilled)
+        path = self.storage.uri()
+        yield from merge_in_parts(base, pieces, self.merge.spec, self.needed, rule, reconcile=reconcile, path=path)
 
     def replaced(self, logs: LogRecords, row: Mapping[str, Any], values: pa.Table | None) -> ReplacedRows:
         """What log files without partial updates do to a slice's base file; arguments as of :meth:`rows`.
@@ -211,21 +236,30 @@ class SliceReader:
             log_files: names of a slice's log files, in the order of reading.
             sizes: bytes of each, as planned.
         """
-        logs = scan_logs(
+        logs = self._open_logs(partition, log_files, sizes).decoded(self.merge.keys)
+        # Merging asks a block's schema which columns it has, by the names that the query shows.
+        return logs if self.evolved is None else replace(logs, blocks=tuple(map(self._as_shown, logs.blocks)))
+
+    def _open_logs(
+        self,
+        partition: str,
+        log_files: Sequence[str],
+        sizes: Sequence[int | None] | None,
+        mapped_in: str | None = None,
+    ) -> LogBlocks:
+        return open_logs(
             self.storage,
             partition,
             log_files,
             blocks=BlockRange(self.merge.timeline, self.merge.max_instant),
             columns=source_names(self.evolved, self.needed.names),
-            keys=self.merge.keys,
             sizes=sizes,
+            mapped_in=mapped_in,
         )
-        if self.evolved is None:
-            return logs
-        # Merging asks a block's schema which columns it has, by the names that the query shows.
-        return replace(logs, blocks=tuple(self._as_shown(b) if isinstance(b, LogData) else b for b in logs.blocks))
 
-    def _as_shown(self, block: LogData) -> LogData:
+    def _as_shown(self, block: LogData | LogDeletes) -> LogData | LogDeletes:
+        if isinstance(block, LogDeletes) or self.evolved is None:
+            return block
         mapping = mapping_at(self.evolved, block.instant, block.path)
         return block if mapping is None else replace(block, schema=shown_schema(block.schema, mapping))
 
@@ -317,7 +351,7 @@ def replaced_rows(
 
     Returns:
         None where a row of the result may be made of both, or the merge does not see all rows: partial updates,
-        registered mergers, unmerged reads, ranges of commits.
+        registered mergers, unmerged reads, ranges of commits; and where the log files are too large for the memory.
 
     Raises:
         HudiHiveError: as reading the slice.
@@ -326,6 +360,8 @@ def replaced_rows(
     if merge is None or merge.skip or merge.keys is not None or merge.spec.makes_rows:
         return None
     if plan.commit_times is not None or plan.row_filter is not None:
+        return None
+    if merge.memory.parts(row.get("log_sizes") or ()) > 1:
         return None
     reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
     logs = reader.logs(row["partition"], row["log_files"], row.get("log_sizes"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -98,7 +99,6 @@ def decode_block(
             deletes = deletes.filter(pc.is_in(deletes.column("record_key"), value_set=keys))
         return LogDeletes(instant, deletes, block.path, texts_are_avro=was_written_by_kryo(block))
     schema = _schema(block)
-    partial = parse_java_boolean(block.headers.get(HeaderKey.IS_PARTIAL, "").strip())
     selected = _selected_names(schema, columns)
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
         batch = _avro_batch(block, schema, selected, keys)
@@ -108,7 +108,38 @@ def decode_block(
         batch = _hfile_batch(block, schema, selected, keys)
     else:
         raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
-    return LogData(instant, batch, schema, partial, block.path)
+    return LogData(instant, batch, schema, is_partial(block), block.path)
+
+
+def decode_in_pieces(
+    block: LogBlock, instant: str, columns: Sequence[str] | None, size: int
+) -> Iterator[LogData | LogDeletes]:
+    """Decode a data or delete block in several pieces where its records take much memory, in their order.
+
+    Args:
+        block, instant, columns: as of :func:`decode_block`.
+        size: bytes of records of an Avro block that a piece has, about; one of a Parquet block has a batch of its rows.
+
+    Raises:
+        CorruptFileError, UnsupportedFormatError: as :func:`decode_block`, some pieces later.
+    """
+    pieces: Iterable[pa.RecordBatch]
+    if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
+        schema = _schema(block)
+        pieces = _avro_pieces(block, schema, _selected_names(schema, columns), size)
+    elif block.type is BlockType.PARQUET_DATA:
+        schema = _schema(block)
+        pieces = _parquet_pieces(block, _selected_names(schema, columns))
+    else:
+        yield decode_block(block, instant, columns)
+        return
+    for piece in pieces:
+        yield LogData(instant, piece, schema, is_partial(block), block.path)
+
+
+def is_partial(block: LogBlock) -> bool:
+    """Whether a block's records hold changed columns only."""
+    return parse_java_boolean(block.headers.get(HeaderKey.IS_PARTIAL, "").strip())
 
 
 def _schema(block: LogBlock) -> Mapping[str, Any]:
@@ -141,6 +172,16 @@ def _avro_batch(
     block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, keys: pa.Array | None
 ) -> pa.RecordBatch:
     return _records(block, block.content, avro_bounds(block), schema, columns, keys)
+
+
+def _avro_pieces(
+    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, size: int
+) -> Iterator[pa.RecordBatch]:
+    starts, ends = avro_bounds(block)
+    inner = np.unique(np.searchsorted(starts, np.arange(size, len(block.content), size))).tolist()
+    cuts = [0, *(cut for cut in inner if 0 < cut < len(starts)), len(starts)]
+    for begin, end in itertools.pairwise(cuts):
+        yield _records(block, block.content, (starts[begin:end], ends[begin:end]), schema, columns, None)
 
 
 def _records(
@@ -185,20 +226,35 @@ def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | 
 
 def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatch:
     """All rows of a block's Parquet image as one batch, as far as they stay in proportion to the block."""
+    if not columns:
+        return empty_columns(file.num_rows)
+    schema = pa.schema([file.schema.field(name) for name in columns])
+    return one_batch(pa.Table.from_batches(_bounded(block, file, columns), schema))
+
+
+def _parquet_pieces(block: LogBlock, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    with open_parquet_bytes(block.content, block.path) as file:
+        names = file.schema.names
+        selected = names if columns is None else [name for name in columns if name in names]
+        if not selected:
+            yield empty_columns(file.num_rows)
+            return
+        if not file.num_rows:
+            yield one_batch(file.schema.empty_table().select(selected))
+        yield from _bounded(block, file, selected)
+
+
+def _bounded(block: LogBlock, file: BaseFile, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Batches of a block's Parquet image, as far as they stay in proportion to the block."""
     most = max(_MOST_INFLATED * block.size, _LEAST_INFLATED)
-    batches: list[pa.RecordBatch] = []
     for batch in file.batches(columns, use_threads=False):
         most -= batch.nbytes
         if most < 0:
             message = f"log block at offset {block.offset}: records far larger than its {block.size:,} bytes"
             raise UnsupportedFormatError(message, path=block.path, instant=block.instant)
-        batches.append(batch)
-    if not columns:
-        return empty_columns(file.num_rows)
-    whole = one_batch(pa.Table.from_batches(batches, pa.schema([file.schema.field(name) for name in columns])))
-    with decoding(block.path):
-        whole.validate(full=True)  # the reader does not look whether text is UTF-8
-    return whole
+        with decoding(block.path):
+            batch.validate(full=True)  # the reader does not look whether text is UTF-8
+        yield batch
 
 
 def _hfile_batch(

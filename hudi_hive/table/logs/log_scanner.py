@@ -9,8 +9,8 @@ Source: docs/format.md#log-scan.
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Final, Protocol
@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, iter_blocks
-from hudi_hive.storage import Storage, run_together
+from hudi_hive.storage import Storage, map_file, read_through, release_pages, run_together
 from hudi_hive.table.logs.block_schemas import refuse_damaged_schemas
 from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
-from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block
+from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block, decode_in_pieces, is_partial
 
 _log = logging.getLogger(__name__)
 
@@ -82,6 +82,57 @@ class BlockRange:
     instants: Container[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LogBlocks:
+    """The blocks of a slice's log files that count, oldest first, before they are decoded.
+
+    Attributes:
+        blocks: the blocks.
+        partition: partition path of the slice.
+        columns: columns to decode of data blocks; None for all.
+        about: the numbers of :class:`LogRecords`, without the records.
+    """
+
+    blocks: tuple[LogBlock, ...]
+    partition: str
+    columns: Sequence[str] | None
+    about: LogRecords
+
+    @property
+    def are_partial(self) -> bool:
+        """Whether records of some block hold changed columns only."""
+        return any(is_partial(block) for block in self.blocks if block.type is not BlockType.DELETE)
+
+    def decoded(self, keys: pa.Array | None = None) -> LogRecords:
+        """All records and deletes.
+
+        Args:
+            keys: record keys to read (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
+
+        Raises:
+            CorruptFileError, UnsupportedFormatError: as :func:`scan_logs`.
+        """
+        decoded = tuple(decode_block(block, _instant(block), self.columns, keys) for block in self.blocks)
+        for records in decoded:
+            refuse_records_of_others(records, self.partition)
+        return replace(self.about, blocks=decoded)
+
+    def decoded_in_pieces(self, size: int) -> Iterator[LogData | LogDeletes]:
+        """All records and deletes, a piece at a time, oldest first; what was looked at is left to the disk.
+
+        Args:
+            size: bytes of records of a piece, about.
+
+        Raises:
+            CorruptFileError, UnsupportedFormatError: as :func:`scan_logs`.
+        """
+        for block in self.blocks:
+            for records in decode_in_pieces(block, _instant(block), self.columns, size):
+                refuse_records_of_others(records, self.partition)
+                yield records
+                release_pages(block.content)
+
+
 def scan_logs(
     storage: Storage,
     partition: str,
@@ -93,6 +144,29 @@ def scan_logs(
     sizes: Sequence[int | None] | None = None,
 ) -> LogRecords:
     """Read the valid blocks of the log files of a slice.
+
+    Args:
+        storage, partition, log_files, blocks, columns, sizes: as of :func:`open_logs`.
+        keys: record keys to read (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
+
+    Raises:
+        FileVanishedError, CorruptFileError, UnsupportedFormatError: as :func:`open_logs`.
+    """
+    chosen = open_logs(storage, partition, log_files, blocks=blocks, columns=columns, sizes=sizes)
+    return chosen.decoded(keys)
+
+
+def open_logs(
+    storage: Storage,
+    partition: str,
+    log_files: Sequence[str],
+    *,
+    blocks: BlockRange,
+    columns: Sequence[str] | None = None,
+    sizes: Sequence[int | None] | None = None,
+    mapped_in: str | None = None,
+) -> LogBlocks:
+    """Choose the valid blocks of the log files of a slice.
 
     A block counts if its instant is committed and in the range, if it is not rolled back by a command block behind it,
     and if it is not part of a log compaction that counts itself; of a block that a retried write task repeated, one
@@ -108,8 +182,8 @@ def scan_logs(
         blocks: the blocks that count.
         columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks
             of a metadata table are always given whole.
-        keys: record keys to read (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
         sizes: bytes of each file as planned; one that is shorter was cut. Null, or a null among them: not known.
+        mapped_in: a folder on the local disk for copies of the files, which are not in memory then; None to read them.
 
     Raises:
         FileVanishedError: a log file is gone.
@@ -121,7 +195,7 @@ def scan_logs(
     sizes = sizes or [None] * len(paths)
     files = [
         LogImage(path, storage.uri(path), len(data), size, tuple(iter_blocks(data, storage.uri(path))))
-        for path, data, size in zip(paths, _read(storage, paths, sizes), sizes, strict=True)
+        for path, data, size in zip(paths, _read(storage, paths, sizes, mapped_in), sizes, strict=True)
     ]
     every_block = [block for file in files for block in file.blocks]
     committed = _committed({_instant(block) for block in every_block if block.type in CONTENT_TYPES}, blocks.timeline)
@@ -135,23 +209,27 @@ def scan_logs(
     storage.counters.add("log_blocks_skipped", skipped)
     storage.counters.add("log_blocks_corrupt", corrupt)
     refuse_damaged_schemas(chosen, blocks.timeline)
-    decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
-    for records in decoded:
-        refuse_records_of_others(records, partition)
+    for block in every_block:
+        release_pages(block.content)
     seen = frozenset(
         (file.path.rpartition("/")[2], block.instant)
         for file in files
         for block in file.blocks
         if block.type in CONTENT_TYPES
     )
-    return LogRecords(decoded, len(log_files), len(every_block), corrupt, skipped, seen)
+    about = LogRecords((), len(log_files), len(every_block), corrupt, skipped, seen)
+    return LogBlocks(tuple(chosen), partition, columns, about)
 
 
-def _read(storage: Storage, paths: Sequence[str], sizes: Sequence[int | None]) -> list[bytes]:
+def _read(
+    storage: Storage, paths: Sequence[str], sizes: Sequence[int | None], mapped_in: str | None
+) -> Sequence[bytes | memoryview]:
     """Bytes of the files; several at a time where each costs a round trip."""
 
-    def read(path: str, size: int | None) -> bytes:
+    def read(path: str, size: int | None) -> bytes | memoryview:
         try:
+            if mapped_in is not None:
+                return map_file(storage, path, mapped_in, size=size)
             return storage.read_bytes(path, size=size)
         except PathNotFoundError as error:
             uri = storage.uri(path)
@@ -226,7 +304,10 @@ def _without_copies(blocks: list[LogBlock]) -> list[LogBlock]:
     seen: set[tuple[str | None, BlockType, bytes]] = set()
     for block in reversed(blocks):
         if HeaderKey.BLOCK_IDENTIFIER in block.headers:
-            copy = (block.instant, block.type, sha256(block.content).digest())
+            digest = sha256()
+            for part in read_through(block.content):
+                digest.update(part)
+            copy = (block.instant, block.type, digest.digest())
             if copy in seen:
                 continue
             seen.add(copy)

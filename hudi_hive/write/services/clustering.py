@@ -220,7 +220,7 @@ def _run(own: Claim) -> Instant:
     write_context, metadata = service_write_context(context, time)
     order = RowOrder.of_plan(plan.strategy_params, context.options)
     order.check(write_context.schema, client.base_path)
-    statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan, order)))
+    statuses = joined(context.executor.map(_cluster_group, _tasks(context, write_context, plan, order)))
     if not context.knows_markers:
         remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
@@ -247,7 +247,8 @@ def _run(own: Claim) -> Instant:
     return context.complete(own.instant, finish)
 
 
-def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan, order: RowOrder) -> list[_Task]:
+def _tasks(context: ServiceContext, write_context: WriteContext, plan: ClusteringPlan, order: RowOrder) -> list[_Task]:
+    client = context.client
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     tasks = []
@@ -259,7 +260,7 @@ def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan
             NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
             for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
         )
-        tasks.append(_Task(write_context, plan_of(client, write_context, own), outputs, order))
+        tasks.append(_Task(write_context, plan_of(context, write_context, own), outputs, order))
     return tasks
 
 

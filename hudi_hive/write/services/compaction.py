@@ -300,7 +300,7 @@ def _run(own: Claim) -> Instant:
     tasks = []
     for number, row in enumerate(slices.to_pylist()):
         base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
-        tasks.append(_Task(write_context, plan_of(client, write_context, slices.slice(number, 1)), base, row))
+        tasks.append(_Task(write_context, plan_of(context, write_context, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
     if not context.knows_markers:
         remove_unclaimed(client.storage, time, statuses["path"].to_pylist())

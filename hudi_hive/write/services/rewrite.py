@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
+from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.core import plan_of_slices
-from hudi_hive.plan.model import Query, with_paths
+from hudi_hive.plan.model import Query, ReadOptions, with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import source_file
@@ -60,9 +61,12 @@ def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteC
     )
 
 
-def plan_of(client: MetaClient, write_context: WriteContext, slices: pa.Table) -> ScanPlan:
+def plan_of(context: ServiceContext, write_context: WriteContext, slices: pa.Table) -> ScanPlan:
     """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged, with the job's columns."""
-    query = Query(as_of=_schema_time(client, write_context.instant))
+    client, options = context.client, context.options
+    memory = read.SERVICE_MEMORY.of(options) or read.MERGE_MEMORY.of(options)
+    in_memory = ReadOptions(merge_memory=memory, spill_folder=read.SPILL_FOLDER.of(options))
+    query = Query(as_of=_schema_time(client, write_context.instant), options=in_memory)
     return plan_of_slices(client, query, with_paths(slices.select(SLICE_SCHEMA.names)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.options.read import SPARK_LOG_RECORDS
+from hudi_hive.options.read import MERGE_MEMORY, SPARK_LOG_RECORDS, SPILL_FOLDER
 from tests.support.fixture_tables import encode_rows, fixture_names, rows_sha256, unzip_fixture
 from tests.support.running.long import with_long_cases
 
@@ -144,6 +144,15 @@ def test_without_room_python_tasks_merge(spark, make):
         spark.conf.unset(SPARK_LOG_RECORDS.name)
     frame = hudi_spark.load(spark, path)
     assert same(frame, HudiTable.open(path)) and BESIDE in hudi_spark.explain(frame)
+
+
+def test_log_files_that_are_too_large_for_the_memory_are_merged_in_parts(spark, make, tmp_path):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+    frame = hudi_spark.load(spark, path, options={MERGE_MEMORY.name: "1", SPILL_FOLDER.name: str(tmp_path / "spilled")})
+    assert f"(log files too large for {MERGE_MEMORY.name})" in hudi_spark.explain(frame)
+    assert same(frame, HudiTable.open(path))
+    assert (tmp_path / "spilled").is_dir() and not list((tmp_path / "spilled").iterdir())
 
 
 def test_cached_log_records_that_executors_lose_are_read_again(spark, make):

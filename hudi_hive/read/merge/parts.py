@@ -1,0 +1,197 @@
+"""Merges a slice in parts, by the hash of record keys, where its log records are too many for the memory.
+
+Log records and base rows go to files on the local disk, two for each part; then each part is merged like a slice of its
+own. All that is said of a record is in one part and in its old order, so that the rules of merging stay as they are.
+Rows come out by parts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_hive.formats.hash import key_hashes
+from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.read.merge.ordering_values import Ints
+from hudi_hive.storage import mapped_errors, spill_folder
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
+from hudi_hive.table.merge import MergeSpec
+
+_WAITING_BYTES: Final = 32 << 20
+"""Bytes of base rows that are gathered before they are spread over the parts' files."""
+
+_CODEC: Final = "lz4"
+_HASHES: Final = 1
+_KEY: Final = "record_key"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeParts:
+    """How a slice is merged in parts.
+
+    Attributes:
+        count: of parts.
+        folder: where their files go; None for the system's folder for temporary files.
+        on_spill: is told the bytes that went to the disk.
+    """
+
+    count: int
+    folder: str | None
+    on_spill: Callable[[int], None]
+
+
+def merge_in_parts(
+    base_batches: Iterable[pa.RecordBatch] | None,
+    pieces: Iterable[LogData | LogDeletes],
+    spec: MergeSpec,
+    schema: pa.Schema,
+    parts: MergeParts,
+    *,
+    reconcile: Callable[[LogData], pa.RecordBatch],
+    path: str | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the merged rows of a file slice, part by part.
+
+    Args:
+        base_batches: rows of the base file with the columns of ``schema``; None or nothing for a slice without one.
+        pieces: the records and deletes of its log files that count, oldest first.
+        spec, schema, path: as of :func:`~hudi_hive.read.merge.merge.merge_slice`.
+        parts: how many, and where.
+        reconcile: data blocks to ``schema``.
+
+    Raises:
+        StorageError: the local disk is full, or the folder cannot be written.
+        HudiHiveError: as :func:`~hudi_hive.read.merge.merge.merge_slice`.
+    """
+    with tempfile.TemporaryDirectory(prefix="hudi-hive-merge-", dir=spill_folder(parts.folder)) as folder:
+        files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
+        logs, base = files[: parts.count], files[parts.count :]
+        try:
+            blocks = _spread_logs(pieces, spec, reconcile, logs)
+            _spread_base(base_batches or (), spec, schema, base)
+            for file in files:
+                parts.on_spill(file.close())
+            for number in range(parts.count):
+                records = _records(blocks, logs[number])
+                rows = base[number].batches()
+                yield from merge_slice(rows, records, spec, schema, reconcile=lambda block: block.batch, path=path)
+                logs[number].remove()
+                base[number].remove()
+        finally:
+            for file in files:
+                file.close()
+
+
+class _PartFile:
+    """A file of Arrow batches of several schemas, written once and then read."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._options = pa.ipc.IpcWriteOptions(compression=_CODEC)
+        with mapped_errors(path):
+            self._stream: pa.NativeFile | None = pa.OSFile(path, "wb")
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write a batch as a stream of its own."""
+        assert self._stream is not None
+        with mapped_errors(self._path), pa.ipc.new_stream(self._stream, batch.schema, options=self._options) as writer:
+            writer.write_batch(batch)
+
+    def close(self) -> int:
+        """End writing; the bytes of the file, or none if that was done before."""
+        if self._stream is None:
+            return 0
+        stream, self._stream = self._stream, None
+        with mapped_errors(self._path):
+            size = int(stream.tell())
+            stream.close()
+        return size
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All batches, in their order."""
+        with mapped_errors(self._path), pa.OSFile(self._path) as stream:
+            size = stream.size()
+            while stream.tell() < size:
+                with pa.ipc.open_stream(stream) as reader:
+                    yield from reader
+
+    def remove(self) -> None:
+        """Give the disk back."""
+        with mapped_errors(self._path):
+            os.remove(self._path)
+
+
+def _spread_logs(
+    pieces: Iterable[LogData | LogDeletes],
+    spec: MergeSpec,
+    reconcile: Callable[[LogData], pa.RecordBatch],
+    files: list[_PartFile],
+) -> list[LogData | LogDeletes]:
+    """Write pieces to the files of their keys' parts, each to all of them; returns the pieces without their rows."""
+    blocks: list[LogData | LogDeletes] = []
+    for piece in pieces:
+        if isinstance(piece, LogDeletes):
+            rows = one_batch(piece.table)
+            keys = rows.column(_KEY).cast(pa.string())
+            blocks.append(replace(piece, table=rows.schema.empty_table()))
+        else:
+            rows = reconcile(piece)
+            keys = record_keys(rows, spec, piece.path or None)
+            blocks.append(replace(piece, batch=one_batch(rows.schema.empty_table())))
+        for file, share in zip(files, _shares(rows, keys, len(files)), strict=True):
+            file.add(share)
+    return blocks
+
+
+def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, schema: pa.Schema, files: list[_PartFile]) -> None:
+    """Write base rows to the files of their keys' parts, many at a time, so that these have few small batches."""
+    for group in _groups(batches):
+        rows = one_batch(pa.Table.from_batches(group, schema))
+        for file, share in zip(files, _shares(rows, record_keys(rows, spec), len(files)), strict=True):
+            if share.num_rows:
+                file.add(share)
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            size += batch.nbytes
+        if size >= _WAITING_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def _shares(rows: pa.RecordBatch, keys: pa.Array, parts: int) -> list[pa.RecordBatch]:
+    """The rows of each part, in their order."""
+    number: Ints = key_hashes(keys, _HASHES)[:, 0] % parts
+    order = np.argsort(number, kind="stable")
+    ends = np.searchsorted(number[order], np.arange(parts + 1))
+    sorted_rows = rows.take(pa.array(order))
+    return [sorted_rows.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
+
+
+def _records(blocks: list[LogData | LogDeletes], file: _PartFile) -> LogRecords:
+    """The log records of one part."""
+    whole: list[LogData | LogDeletes] = []
+    for block, rows in zip(blocks, file.batches(), strict=True):
+        if isinstance(block, LogDeletes):
+            whole.append(replace(block, table=pa.Table.from_batches([rows])))
+        else:
+            whole.append(replace(block, batch=rows))
+    return LogRecords(tuple(whole))
+
+
+__all__ = ["MergeParts", "merge_in_parts"]
