@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -32,6 +34,8 @@ _CODEC: Final = "lz4"
 _HASHES: Final = 1
 _KEY: Final = "record_key"
 
+_Rows = Callable[[], Iterator[pa.RecordBatch]]
+
 
 @dataclass(frozen=True, slots=True)
 class MergeParts:
@@ -41,11 +45,15 @@ class MergeParts:
         count: of parts.
         folder: where their files go; None for the system's folder for temporary files.
         on_spill: is told the bytes that went to the disk.
+        in_order: gives the rows of producers, of which it may run some at a time, in their order.
+        beside: whether log records and base rows may go to their files at the same time.
     """
 
     count: int
     folder: str | None
     on_spill: Callable[[int], None]
+    in_order: Callable[[Iterable[_Rows]], Iterator[pa.RecordBatch]]
+    beside: bool = False
 
 
 def merge_in_parts(
@@ -75,16 +83,28 @@ def merge_in_parts(
         files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
         logs, base = files[: parts.count], files[parts.count :]
         try:
-            blocks = _spread_logs(pieces, spec, reconcile, logs)
-            _spread_base(base_batches or (), spec, schema, base)
+            with ThreadPoolExecutor(1, thread_name_prefix="hudi-hive-merge") as pool:
+                spreading = pool.submit(_spread_logs, pieces, spec, reconcile, logs)
+                if not parts.beside:
+                    spreading.result()
+                _spread_base(base_batches or (), spec, schema, base)
+                blocks = spreading.result()
             for file in files:
                 parts.on_spill(file.close())
-            for number in range(parts.count):
+
+            def rows_of(number: int) -> Iterator[pa.RecordBatch]:
                 records = _records(blocks, logs[number])
                 rows = base[number].batches()
                 yield from merge_slice(rows, records, spec, schema, reconcile=lambda block: block.batch, path=path)
                 logs[number].remove()
                 base[number].remove()
+
+            rows = parts.in_order(partial(rows_of, number) for number in range(parts.count))
+            try:
+                yield from rows
+            finally:
+                if isinstance(rows, Generator):
+                    rows.close()  # before the files go
         finally:
             for file in files:
                 file.close()

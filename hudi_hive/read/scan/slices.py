@@ -54,6 +54,7 @@ class SliceReader:
         partition_fields: columns that the partition path tells when a file does not have them.
         from_path: the path's values replace those of the files.
         batch_size: greatest number of rows of a batch.
+        part_threads: parts of a slice that are merged at a time, where it is merged in parts.
     """
 
     storage: Storage
@@ -66,6 +67,7 @@ class SliceReader:
     partition_fields: tuple[str, ...]
     from_path: bool
     batch_size: int
+    part_threads: int = 1
 
     @classmethod
     def of(
@@ -151,7 +153,8 @@ class SliceReader:
             yield from (reconcile(piece) for piece in pieces if isinstance(piece, LogData))
             return
         spilled = partial(self.storage.counters.add, "bytes_spilled")
-        rule = MergeParts(parts, folder, spilled)
+        threads = self.part_threads
+        rule = MergeParts(parts, folder, spilled, partial(in_order, threads=threads), beside=threads > 1)
         path = self.storage.uri()
         yield from merge_in_parts(base, pieces, self.merge.spec, self.needed, rule, reconcile=reconcile, path=path)
 
@@ -236,7 +239,9 @@ class SliceReader:
             log_files: names of a slice's log files, in the order of reading.
             sizes: bytes of each, as planned.
         """
-        logs = self._open_logs(partition, log_files, sizes).decoded(self.merge.keys)
+        memory = self.merge.memory
+        mapped_in = spill_folder(memory.folder) if memory.parts(sizes or ()) > 1 else None
+        logs = self._open_logs(partition, log_files, sizes, mapped_in).decoded(self.merge.keys)
         # Merging asks a block's schema which columns it has, by the names that the query shows.
         return logs if self.evolved is None else replace(logs, blocks=tuple(map(self._as_shown, logs.blocks)))
 
@@ -399,6 +404,9 @@ def read_slices(
     """
     reader = SliceReader.of(storage, plan, columns, batch_size, schema=plan.schema)
     values = partition_columns(plan, slices)
+    at_once = files_at_once(storage, _mean_bytes(slices), threads)
+    if slices.num_rows == 1:
+        reader = replace(reader, part_threads=at_once)
 
     with tracked("merging log files", slices.num_rows, "file slices") as progress:
 
@@ -407,7 +415,7 @@ def read_slices(
                 own = None if values is None else values.slice(number, 1)
                 yield counted(partial(reader.rows, row, own), progress)
 
-        batches = in_order(producers(), files_at_once(storage, _mean_bytes(slices), threads))
+        batches = in_order(producers(), at_once)
         try:
             yield from batches
         finally:
