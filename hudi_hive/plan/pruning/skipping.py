@@ -33,7 +33,7 @@ from hudi_hive.plan.pruning.expressions import (
 )
 from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, required_record_keys
 from hudi_hive.plan.pruning.secondary import SecondaryLookup, by_secondary_index, secondary_lookups
-from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
+from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, is_nested, prunable_columns
 from hudi_hive.plan.pruning.versions import MovedColumns, has_one_meaning, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema import EvolvedSchema
@@ -176,7 +176,7 @@ def _in_partitions(
     if not context.newest:
         return {}
     schema, evolved = client.schema() if named else pa.schema([]), context.evolved
-    wide = {name: schema.field(name).type for name in named}
+    wide = {name: schema.field(name).type for name in named if not is_nested(name)}
     if evolved is not None:
         wide |= {name: kind for name, kind in moved.items() if has_one_meaning(evolved, name)}
     return wide

@@ -18,7 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import UnknownColumnError
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.reader import column_type
 from hudi_hive.names import COMMIT_SEQNO_COLUMN, FILE_NAME_COLUMN, RECORD_KEY_COLUMN
 from hudi_hive.plan.pruning.versions import MovedColumns, ranges_by_version
 from hudi_hive.predicate import ColumnRange, RowFilter, own_columns, walk_outlines
@@ -45,6 +47,8 @@ def prunable_columns(
 ) -> dict[str, pa.DataType]:
     """Columns that the filter reads and whose statistics can be trusted, and their types.
 
+    Fields of structs have dotted names; where files may call them otherwise, they are left out.
+
     Args:
         client: the table.
         row_filter: the filter.
@@ -60,13 +64,29 @@ def prunable_columns(
                 continue
             if column.path[0] in path_columns or column.path[0] in _SET_BY_READERS:
                 continue
-            # A field of a struct is null with its struct, of which writers keep no count; dotted names are ambiguous.
-            if len(column.path) > 1 or "." in name or not _is_ordered(column.type, client.config.version):
+            # Dotted names of columns are ambiguous.
+            if any("." in part for part in column.path) or not _is_ordered(column.type, client.config.version):
                 continue
+            if len(column.path) > 1:
+                dotted = ".".join(column.path)
+                if by_name and dotted not in schema.names and _has_type(schema, dotted, column.type):
+                    prunable[dotted] = column.type
             # The filter may be bound to an older schema than the one that the bounds are typed by.
-            if not by_name or (name in schema.names and schema.field(name).type == column.type):
+            elif not by_name or _has_type(schema, name, column.type):
                 prunable[name] = column.type
     return prunable
+
+
+def is_nested(name: str) -> bool:
+    """Whether a column of :func:`prunable_columns` is a field of a struct."""
+    return "." in name
+
+
+def _has_type(schema: pa.Schema, name: str, kind: pa.DataType) -> bool:
+    try:
+        return column_type(schema, name) == kind
+    except UnknownColumnError:
+        return False
 
 
 def _is_ordered(kind: pa.DataType, version: int) -> bool:
@@ -152,7 +172,12 @@ def by_column_stats(
         table = tables[column]
         table = table.filter(pa.array(_once(table.column("file_name").combine_chunks())))
         usable = unique & ~is_log if pa.types.is_decimal(table.schema.field("min").type) else unique
-        ranges[(column,)] = _of_slices(table, names, usable, is_log, owner, slices.num_rows)
+        of_slices = _of_slices(table, names, usable, is_log, owner, slices.num_rows)
+        if is_nested(column):
+            # It is null with its struct, too, which writers do not count all alike.
+            unknown = pa.nulls(slices.num_rows, pa.int64())
+            of_slices = ColumnRange(of_slices.minimum, of_slices.maximum, unknown, unknown)
+        ranges[tuple(column.split("."))] = of_slices
     return np.asarray(row_filter.groups_that_may_match(ranges, slices.num_rows))
 
 
