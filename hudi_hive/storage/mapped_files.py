@@ -30,7 +30,7 @@ def spill_folder(folder: str | None) -> str:
     return place
 
 
-def map_file(storage: Storage, path: str, folder: str | None = None, *, size: int | None = None) -> memoryview:
+def map_file(storage: Storage, path: str, folder: str | None = None) -> memoryview:
     """A view of a file's bytes, by a copy on the local disk that has no name and ends with the view.
 
     A copy, on local disks too: a file that is cut while it is mapped ends the process that looks at it.
@@ -39,15 +39,15 @@ def map_file(storage: Storage, path: str, folder: str | None = None, *, size: in
         storage: where the file is.
         path: the file.
         folder: where copies go, as of :func:`spill_folder`.
-        size: the file's bytes, if they are known.
 
     Raises:
         PathNotFoundError: the file does not exist.
         StorageError: it cannot be read, or not be copied.
     """
     place = spill_folder(folder)
-    with mapped_errors(place), tempfile.TemporaryFile(dir=place, buffering=0) as copy:
-        with storage.open_input(path, size) as stream:
+    with mapped_errors(place), tempfile.TemporaryFile(dir=place) as copy:
+        # All that is there now: a log file may have grown since it was listed.
+        with storage.open_input(path) as stream:
             while True:
                 with mapped_errors(storage.uri(path)):
                     part = stream.read(_PART)
@@ -56,6 +56,7 @@ def map_file(storage: Storage, path: str, folder: str | None = None, *, size: in
                 copy.write(part)
                 storage.counters.add("reads")
                 storage.counters.add("bytes_read", len(part))
+        copy.flush()
         length = copy.tell()
         return memoryview(mmap.mmap(copy.fileno(), length, access=mmap.ACCESS_READ) if length else b"")
 

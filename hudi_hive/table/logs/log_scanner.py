@@ -229,7 +229,7 @@ def _read(
     def read(path: str, size: int | None) -> bytes | memoryview:
         try:
             if mapped_in is not None:
-                return map_file(storage, path, mapped_in, size=size)
+                return map_file(storage, path, mapped_in)
             return storage.read_bytes(path, size=size)
         except PathNotFoundError as error:
             uri = storage.uri(path)
