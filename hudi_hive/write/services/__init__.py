@@ -17,6 +17,8 @@ from hudi_hive.write.services.clustering import (
 from hudi_hive.write.services.compaction import compact, compaction_is_due, execute_compaction, schedule_compaction
 from hudi_hive.write.services.inline import InlineReport, clean_is_due, run_inline_services
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
+from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
+from hudi_hive.write.services.service_rounds import ServiceEvent, ServiceKind, ServiceRounds
 from hudi_hive.write.services.table_services import TableServices
 
 __all__ = [
@@ -24,6 +26,10 @@ __all__ = [
     "InlineReport",
     "MetadataServices",
     "MetadataTableChange",
+    "PlanRun",
+    "ServiceEvent",
+    "ServiceKind",
+    "ServiceRounds",
     "TableServices",
     "archive_instants",
     "clean",
@@ -37,6 +43,8 @@ __all__ = [
     "pending_clusterings",
     "plan_clean",
     "run_inline_services",
+    "run_planned_clusterings",
+    "run_planned_compactions",
     "schedule_clustering",
     "schedule_compaction",
 ]
