@@ -30,6 +30,13 @@ HEARTBEAT_MISSES: Final = Option(
     "Heartbeats that may fail to come before a writer is taken for dead.",
     honoured_by=(WRITE,),
 )
+CONFLICT_RETRIES: Final = Option(
+    "hoodie.write.num.retries.on.conflict.failures",
+    whole,
+    0,
+    "How often a write that met a conflict is done again, on the table as it is then.",
+    honoured_by=(WRITE,),
+)
 
 TextOption = Option[str | None]
 """An option that is a text, or not given."""
@@ -262,6 +269,7 @@ LOCK_OPTIONS: Final = (
     CONCURRENCY_MODE,
     HEARTBEAT_INTERVAL,
     HEARTBEAT_MISSES,
+    CONFLICT_RETRIES,
     LOCK_PROVIDER,
     LOCK_PATH,
     LOCK_EXPIRE,

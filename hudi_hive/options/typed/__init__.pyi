@@ -415,6 +415,7 @@ WriteOptions = TypedDict(
         "hoodie.write.lock.zookeeper.session_timeout_ms": str | bool | float,
         "hoodie.write.lock.zookeeper.url": str | bool | float,
         "hoodie.write.markers.type": str | bool | float,
+        "hoodie.write.num.retries.on.conflict.failures": str | bool | float,
         "hoodie.write.partial.update.unavailable.value": str | bool | float,
         "hoodie.write.record.merge.custom.implementation.classes": str | bool | float,
         "hoodie.write.record.merge.mode": str | bool | float,

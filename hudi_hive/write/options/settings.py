@@ -307,6 +307,7 @@ class ConcurrencySettings:
     lock_provider: str | None = locks.LOCK_PROVIDER.field()
     heartbeat_ms: int = locks.HEARTBEAT_INTERVAL.field()
     heartbeat_misses: int = locks.HEARTBEAT_MISSES.field()
+    conflict_retries: int = locks.CONFLICT_RETRIES.field()
 
     @property
     def is_multi_writer(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
@@ -161,16 +162,17 @@ def left_behind(path: Path, options: Mapping[str, str]) -> Any:
 
 
 class _Interleaved(LocalExecutor):
-    """An executor during whose first tasks another writer commits to another partition."""
+    """An executor during whose first tasks another writer commits, to another partition unless a batch is given."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, batch: pa.Table | None = None) -> None:
         super().__init__(1)
         self._path: Path | None = path
+        self._batch = rows(100, 5, p=["c"] * 5) if batch is None else batch
 
     def map(self, function: Any, tasks: Any) -> Any:
         path, self._path = self._path, None
         if path is not None:
-            put(path, LEAN, rows(100, 5, p=["c"] * 5))
+            put(path, LEAN, self._batch)
         return super().map(function, tasks)
 
 
@@ -180,6 +182,15 @@ def interleaved(path: Path, options: Mapping[str, str]) -> Any:
     put(path, LEAN, rows(0, 10, p=["a"] * 10))
     client = HudiTable.open(path).client
     LocalWriter(client, options, executor=_Interleaved(path)).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
+    return observed(path)
+
+
+def conflicting(path: Path, options: Mapping[str, str]) -> Any:
+    """A write during which another writer changes a record of it."""
+    make(path)
+    put(path, LEAN, rows(0, 10, p=["a"] * 10))
+    executor = _Interleaved(path, rows(0, 2, p=["a"] * 2, ts=[3] * 2))
+    LocalWriter(HudiTable.open(path).client, options, executor=executor).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
     return observed(path)
 
 
@@ -327,6 +338,7 @@ LOCK_CASES = (
     _case(locks.CONCURRENCY_MODE, _OCC, interleaved, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.HEARTBEAT_INTERVAL, "1000", left_behind),
     _case(locks.HEARTBEAT_MISSES, "1", left_behind),
+    _case(locks.CONFLICT_RETRIES, "1", conflicting, CONCURRENCY_MODE=_OCC, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_PROVIDER, FILE_LOCK, held),
     _case(locks.LOCK_PATH, "{path}/elsewhere", held, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_EXPIRE, "5", expired, **_HELD),
