@@ -25,6 +25,7 @@ _COLUMNS: Final = ["service", "event", "instant", "detail"]
 class _Chosen:
     """Which services run, by the values of ``ServiceKind``."""
 
+    ttl: bool
     compact: bool
     cluster: bool
     clean: bool
@@ -59,6 +60,7 @@ class _Watch:
 @option_group(
     "chosen",
     _Chosen,
+    click.option("--ttl", is_flag=True, help="Delete partitions older than --conf hoodie.partition.ttl.* allow."),
     click.option("--compact", is_flag=True, help="Run planned compactions, and one more when it is due."),
     click.option("--cluster", is_flag=True, help="Run planned clusterings, and one more when it is due."),
     click.option("--clean", is_flag=True, help="Delete file slices that nothing needs, when that is due."),

@@ -39,6 +39,7 @@ __all__ = [
     "MetricsSettings",
     "Operation",
     "RowSettings",
+    "TtlSettings",
 ]
 
 
@@ -296,6 +297,29 @@ class ClusteringSettings:
             raise InvalidOptionError(
                 f"{services.LAYOUT_STRATEGY}={self.layout} orders rows by sort columns, and there are none",
                 remedy=f"give {services.CLUSTERING_SORT_COLUMNS}",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class TtlSettings:
+    """Deletion of partitions that have become old."""
+
+    inline: bool = services.TTL_INLINE.field()
+    by_creation: bool = services.TTL_BY_CREATION.field()
+    days: int = services.TTL_DAYS.field()
+    partitions: tuple[str, ...] = services.TTL_PARTITIONS.field()
+    most: int = services.TTL_MOST.field()
+
+    def check(self) -> None:
+        """Refuse a lifetime that is none.
+
+        Raises:
+            InvalidOptionError: no number of days above zero is given.
+        """
+        if self.days <= 0:
+            raise InvalidOptionError(
+                f"partitions expire after {services.TTL_DAYS} days, and it is {self.days}",
+                remedy=f"set {services.TTL_DAYS} to the days for which partitions are kept",
             )
 
 

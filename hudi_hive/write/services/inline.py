@@ -1,4 +1,4 @@
-"""Runs inline table services after a commit, by Hudi's options: clean, archival, compaction, clustering.
+"""Runs inline table services after a commit, by Hudi's options: clean, archival, compaction, clustering, partition TTL.
 
 The commit stands whatever becomes of them: what fails is reported and logged, and the next commit tries again.
 """
@@ -21,6 +21,7 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import keeps_all
 from hudi_hive.write.services.compaction import compaction_is_due
+from hudi_hive.write.services.partition_ttl import expire_partitions
 from hudi_hive.write.services.table_services import TableServices
 
 
@@ -60,6 +61,7 @@ def run_inline_services(
         ("archive", _archive),
         ("compaction", _compaction),
         ("clustering", _clustering),
+        ("partition ttl", _ttl),
     ):
         now = None if behind is None else replace(context, client=behind)
         if not _attempt(name, report, context, partial(service, config=config, report=report), now):
@@ -158,6 +160,11 @@ def _clustering(context: ServiceContext, config: WriteConfig, report: InlineRepo
         return []
     instants = TableServices(context).cluster(schedule=not settings.inline, execute=not due)
     return [instant.requested for instant in instants]
+
+
+def _ttl(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    expired = expire_partitions(context) if config.ttl.inline else None
+    return [] if expired is None else [expired.instant.requested]
 
 
 def _writes_since(timeline: Timeline, actions: set[str]) -> int:

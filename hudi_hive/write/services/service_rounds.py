@@ -18,8 +18,12 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.compaction import compaction_is_due
 from hudi_hive.write.services.inline import archive_if_due, clean_if_due, clustering_is_due
+from hudi_hive.write.services.partition_ttl import check_lifetimes, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
 from hudi_hive.write.services.table_services import TableServices
+
+_NAMED: Final = 5
+"""Deleted partitions that an event names."""
 
 _NEXT_ROUND: Final = "the next round tries it again"
 
@@ -27,6 +31,7 @@ _NEXT_ROUND: Final = "the next round tries it again"
 class ServiceKind(StrEnum):
     """The services that rounds can have, in the order in which a round runs them."""
 
+    TTL = "ttl"
     COMPACT = "compact"
     CLUSTER = "cluster"
     CLEAN = "clean"
@@ -73,7 +78,7 @@ class ServiceRounds:
 
     Raises:
         InvalidOptionError: no service is chosen, or options forbid a chosen one.
-        UnsupportedTableError: compactions of a copy-on-write table.
+        UnsupportedTableError: compactions of a copy-on-write table, lifetimes of partitions of a table without any.
         HudiHiveError: the table cannot be opened, or an option is not supported.
     """
 
@@ -102,6 +107,8 @@ class ServiceRounds:
                 path=context.client.base_path,
                 remedy="leave the compaction out; a clustering joins small files of this table",
             )
+        if ServiceKind.TTL in self._chosen:
+            check_lifetimes(context.client, _config(context).ttl)
         if ServiceKind.INDEX in self._chosen:
             TableServices(context).metadata.missing()
 
@@ -162,6 +169,7 @@ class ServiceRounds:
     def _actions(self, kind: ServiceKind, context: ServiceContext) -> Iterator[ServiceEvent]:
         """What one service does in a round; each step runs when the one before it was shown."""
         run = {
+            ServiceKind.TTL: self._ttl,
             ServiceKind.COMPACT: self._compact,
             ServiceKind.CLUSTER: self._cluster,
             ServiceKind.CLEAN: self._clean,
@@ -192,6 +200,13 @@ class ServiceRounds:
         if not failed and clustering_is_due(now.client, _config(now).clustering):
             for instant in TableServices(now).cluster():
                 yield _completed(ServiceKind.CLUSTER, instant, now)
+
+    def _ttl(self, context: ServiceContext) -> Iterator[ServiceEvent]:
+        expired = expire_partitions(context.reload())
+        if expired is not None:
+            text = f"{len(expired.partitions)} partitions deleted: {', '.join(expired.partitions[:_NAMED])}"
+            text += " …" if len(expired.partitions) > _NAMED else ""
+            yield ServiceEvent(ServiceKind.TTL, expired.instant.requested, text)
 
     def _clean(self, context: ServiceContext) -> Iterator[ServiceEvent]:
         now = context.reload()

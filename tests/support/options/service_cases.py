@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hudi_hive.options import Face, Option, locks, services, table, write
 from hudi_hive.storage import Storage
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline import TimelineWriter
+from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import instant_to_millis
 from hudi_hive.write.coordination import LocalExecutor, table_lock
 from hudi_hive.write.coordination.locks import DynamoDbLock, StorageLock
@@ -159,6 +161,16 @@ def left_behind(path: Path, options: Mapping[str, str]) -> Any:
     os.utime(beat, (then, then))
     put(path, options, rows(20))
     return observed(path)
+
+
+def lapsed(path: Path, options: Mapping[str, str]) -> Any:
+    """The partitions with rows behind a write to a table of old ones, one of which was updated two days ago."""
+    make(path)
+    for days, name in ((20, "a"), (19, "b"), (2, "a"), (0, "c")):
+        writer = LocalWriter(HudiTable.open(path).client, LEAN if days else options)
+        writer.clock = InstantClock(partial(lambda past: time.time_ns() // 1_000_000 - past * 86_400_000, days))
+        writer.write(rows(0, 5, p=[name] * 5))
+    return set(HudiTable.open(path).scan().to_arrow()["p"].to_pylist())
 
 
 class _Interleaved(LocalExecutor):
@@ -329,6 +341,11 @@ SERVICE_CASES = (
     _case(services.CLUSTERING_SKIPPED, "1", cluster_planned, **_RECENT),
     _case(services.CLUSTERING_BEGIN_PARTITION, "b", cluster_planned, **_SELECTED, CLUSTERING_END_PARTITION="b"),
     _case(services.CLUSTERING_END_PARTITION, "a", cluster_planned, **_SELECTED, CLUSTERING_BEGIN_PARTITION="a"),
+    _case(services.TTL_INLINE, "true", lapsed, TTL_DAYS="5"),
+    _case(services.TTL_BY_CREATION, "KEEP_BY_CREATION_TIME", lapsed, TTL_INLINE="true", TTL_DAYS="5"),
+    _case(services.TTL_DAYS, "5", lapsed, TTL_INLINE="true"),
+    _case(services.TTL_PARTITIONS, "a", lapsed, TTL_INLINE="true", TTL_DAYS="5"),
+    _case(services.TTL_MOST, "1", lapsed, TTL_INLINE="true", TTL_DAYS="1"),
     _case(services.LAYOUT_STRATEGY, "z-order", laid_out),
     _case(services.CURVE_BUILD_METHOD, "SAMPLE", laid_out, LAYOUT_STRATEGY="hilbert"),
     _case(services.CURVE_SAMPLE_SIZE, "2", laid_out, LAYOUT_STRATEGY="z-order", CURVE_BUILD_METHOD="SAMPLE"),
