@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import between, choice, java_class, optional, optional_text, positive, text, whole
+from hudi_hive.options.parsers import (
+    between,
+    boolean,
+    choice,
+    java_class,
+    optional,
+    optional_text,
+    positive,
+    text,
+    whole,
+)
 
 WRITE, LOCK = Face.WRITE, Face.LOCK
 
@@ -35,6 +45,13 @@ CONFLICT_RETRIES: Final = Option(
     whole,
     0,
     "How often a write that met a conflict is done again, on the table as it is then.",
+    honoured_by=(WRITE,),
+)
+EARLY_DETECTION: Final = Option(
+    "hoodie.write.concurrency.early.conflict.detection.enable",
+    boolean,
+    False,
+    "Look for other writers' markers before each file, and end a write that would meet a conflict at its commit.",
     honoured_by=(WRITE,),
 )
 
@@ -270,6 +287,7 @@ LOCK_OPTIONS: Final = (
     HEARTBEAT_INTERVAL,
     HEARTBEAT_MISSES,
     CONFLICT_RETRIES,
+    EARLY_DETECTION,
     LOCK_PROVIDER,
     LOCK_PATH,
     LOCK_EXPIRE,

@@ -388,6 +388,7 @@ WriteOptions = TypedDict(
         "hoodie.write.buffer.limit.bytes": str | bool | float,
         "hoodie.write.complex.keygen.new.encoding": str | bool | float,
         "hoodie.write.complex.keygen.validation.enable": str | bool | float,
+        "hoodie.write.concurrency.early.conflict.detection.enable": str | bool | float,
         "hoodie.write.concurrency.mode": str | bool | float,
         "hoodie.write.executor.type": str | bool | float,
         "hoodie.write.lock.client.num_retries": str | bool | float,

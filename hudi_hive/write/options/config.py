@@ -307,6 +307,12 @@ def _check(config: WriteConfig) -> None:
             f"{locks.CONCURRENCY_MODE}={config.concurrency.mode}",
             remedy="set it to LAZY",
         )
+    if config.concurrency.early_detection and config.concurrency.mode == "NON_BLOCKING_CONCURRENCY_CONTROL":
+        raise InvalidOptionError(
+            f"{locks.EARLY_DETECTION}=true contradicts {locks.CONCURRENCY_MODE}={config.concurrency.mode}, in which "
+            "several writers append to one file group",
+            remedy="leave one of them out",
+        )
     if config.concurrency.is_multi_writer and not config.concurrency.lock_provider:
         raise InvalidOptionError(
             f"{locks.CONCURRENCY_MODE}={config.concurrency.mode} needs {locks.LOCK_PROVIDER}",

@@ -332,6 +332,7 @@ class ConcurrencySettings:
     heartbeat_ms: int = locks.HEARTBEAT_INTERVAL.field()
     heartbeat_misses: int = locks.HEARTBEAT_MISSES.field()
     conflict_retries: int = locks.CONFLICT_RETRIES.field()
+    early_detection: bool = locks.EARLY_DETECTION.field()
 
     @property
     def is_multi_writer(self) -> bool:

@@ -26,7 +26,15 @@ from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
-from hudi_hive.write.coordination import SERVICES, AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
+from hudi_hive.write.coordination import (
+    SERVICES,
+    AfterCommit,
+    EarlyConflictDetection,
+    LocalExecutor,
+    TableLock,
+    TaskExecutor,
+    table_lock,
+)
 from hudi_hive.write.files import (
     TargetSlice,
     WriteContext,
@@ -37,7 +45,7 @@ from hudi_hive.write.files import (
     with_file_schemas,
 )
 from hudi_hive.write.index import Index, open_index
-from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
+from hudi_hive.write.options import DuplicatePolicy, IndexType, Operation, WriteConfig
 from hudi_hive.write.records import (
     KeyedRecords,
     config_for,
@@ -151,8 +159,15 @@ class TableCommitter:
         client = transaction.client
         refuse_gone_groups(client, records.named_files)
         context = write_context_of(client, self.config, transaction.instant, records)
+        if self.config.concurrency.early_detection:
+            context = replace(context, guard=self._guard(client))
         merged = tuple(merged)
         return with_file_schemas(context, client, merged) if merged else context
+
+    def _guard(self, client: MetaClient) -> EarlyConflictDetection:
+        settings = self.config.concurrency
+        buckets = self.config.index.kind is IndexType.BUCKET
+        return EarlyConflictDetection(client.config, settings.heartbeat_ms, settings.heartbeat_misses, buckets)
 
     def write_files(self, transaction: WriteTransaction, context: WriteContext, tasks: Sequence[WriteTask]) -> pa.Table:
         """Run the tasks of a write.

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, LockError
+from hudi_hive.errors import HudiHiveError, LockError, WriteConflictError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.options import Face, Option, locks, services, table, write
 from hudi_hive.storage import Storage
@@ -24,6 +24,7 @@ from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import instant_to_millis
 from hudi_hive.write.coordination import LocalExecutor, table_lock
 from hudi_hive.write.coordination.locks import DynamoDbLock, StorageLock
+from hudi_hive.write.files import run_write_task
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import create_savepoint
 from hudi_hive.write.service_base import ServiceContext
@@ -206,6 +207,38 @@ def conflicting(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
+class _Met(LocalExecutor):
+    """An executor behind whose files, which no commit names yet, another writer changes the same records."""
+
+    def __init__(self, path: Path, options: Mapping[str, str]) -> None:
+        super().__init__(1)
+        self._path, self._options = path, options
+        self.outcome = ""
+
+    def map(self, function: Any, tasks: Any) -> Any:
+        results = super().map(function, tasks)
+        if function is run_write_task and not self.outcome:
+            try:
+                put(self._path, self._options, rows(0, 2, p=["a"] * 2, ts=[3] * 2))
+                self.outcome = "committed"
+            except WriteConflictError:
+                self.outcome = "refused"
+        return results
+
+
+def met(path: Path, options: Mapping[str, str]) -> Any:
+    """What becomes of a write that begins when another one has written its files, and of that one."""
+    make(path)
+    put(path, LEAN, rows(0, 10, p=["a"] * 10))
+    executor = _Met(path, options)
+    given = {name: text for name, text in options.items() if name != locks.EARLY_DETECTION.name}
+    try:
+        LocalWriter(HudiTable.open(path).client, given, executor=executor).write(rows(0, 10, p=["a"] * 10))
+    except WriteConflictError:
+        return executor.outcome, "refused"
+    return executor.outcome, "committed"
+
+
 # -- locks -------------------------------------------------------------------------------------------------------------
 
 
@@ -356,6 +389,7 @@ LOCK_CASES = (
     _case(locks.HEARTBEAT_INTERVAL, "1000", left_behind),
     _case(locks.HEARTBEAT_MISSES, "1", left_behind),
     _case(locks.CONFLICT_RETRIES, "1", conflicting, CONCURRENCY_MODE=_OCC, LOCK_PROVIDER=FILE_LOCK),
+    _case(locks.EARLY_DETECTION, "true", met, CONCURRENCY_MODE=_OCC, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_PROVIDER, FILE_LOCK, held),
     _case(locks.LOCK_PATH, "{path}/elsewhere", held, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_EXPIRE, "5", expired, **_HELD),
