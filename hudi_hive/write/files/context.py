@@ -80,8 +80,9 @@ class FileStyle:
 class FileGuard(Protocol):
     """Refuses files that a write is about to begin; it goes with the tasks to where they run."""
 
-    buckets: bool
-    """Whether new file groups may be those of other writers."""
+    @property
+    def buckets(self) -> bool:
+        """Whether new file groups may be those of other writers."""
 
     def check(
         self, storage: Storage, instant: str, partition: str, name: str, marked: Callable[[str], list[str]]
