@@ -152,6 +152,8 @@ class ServiceRounds:
                 self._on_event(event)
                 if self.stopped:
                     break
+            if self._services is None:
+                break  # the table cannot be opened, for the other services neither
         self._services = None
         return failures
 

@@ -146,7 +146,7 @@ def test_a_clustering_that_cannot_be_done_gives_up_its_plan(tmp_path: Path) -> N
 
 def test_a_round_that_fails_is_followed_by_the_next_one(tmp_path: Path) -> None:
     path = copy_of("v8_mor_event_time", tmp_path)
-    rounds = Rounds(path, ServiceKind.COMPACT, **AT_ONCE)
+    rounds = Rounds(path, ServiceKind.COMPACT, ServiceKind.CLEAN, **AT_ONCE)
     seen: list[str] = []
 
     def show(event: ServiceEvent) -> None:
