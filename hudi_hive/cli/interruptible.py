@@ -1,9 +1,11 @@
-"""Runs native code, which does not handle Python's signals, so that Ctrl-C and SIGTERM end it."""
+"""What Ctrl-C and SIGTERM do: end native code, which does not handle Python's signals, and end what goes on and on."""
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -55,3 +57,25 @@ def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T
     if errors:
         raise errors.pop()
     return results.pop()
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None], is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end what the block does after the step at hand; a second one interrupts that too.
+
+    Args:
+        stop: called in a signal handler; it makes the block end soon.
+        is_stopped: whether it was called.
+    """
+
+    def handle(number: int, frame: object) -> None:
+        if is_stopped():
+            raise KeyboardInterrupt
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

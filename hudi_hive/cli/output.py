@@ -165,6 +165,40 @@ class Output:
             click.echo(json_text(only, indent=2))
 
 
+class RowLines:
+    """Prints rows as they occur: as text, as one JSON object a line, or as CSV rows, each with the time.
+
+    Args:
+        output: of the command, whose format is taken.
+    """
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._first = True
+
+    def show(self, row: Mapping[str, object], text: str, *, failed: bool = False) -> None:
+        """Print one row.
+
+        Args:
+            row: the row, for JSON and CSV.
+            text: the same for people.
+            failed: the text goes to stderr.
+        """
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        timed = {"time": now, **row}
+        if self._output.format == "json":
+            click.echo(json_text(timed))
+        elif self._output.is_csv:
+            writer = csv_writer(sys.stdout)
+            if self._first:
+                writer.writerow(list(timed))
+            writer.writerow([self._output.cell(value) for value in timed.values()])
+            sys.stdout.flush()
+        else:
+            click.echo(printable(f"{now} {text}"), err=failed)
+        self._first = False
+
+
 def arrow_rows(data: pa.Table | pa.RecordBatch) -> Iterator[dict[str, object]]:
     """Rows of Arrow data as dicts of Python values."""
     names = data.schema.names

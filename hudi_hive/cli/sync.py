@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +9,7 @@ import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.import_blocker import block_pandas
+from hudi_hive.cli.interruptible import stopped_by_signals
 from hudi_hive.cli.option_groups import option_group
 from hudi_hive.cli.output import Output
 from hudi_hive.names import HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
@@ -19,7 +17,6 @@ from hudi_hive.options import sync as declared
 
 if TYPE_CHECKING:
     from hudi_hive.sync import HiveSyncConfig
-    from hudi_hive.sync.run import SyncWatcher
 
 _PREFIX = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
 _BASE_PATH = declared.BASE_PATH.name
@@ -244,24 +241,7 @@ def _watch(configs: list[HiveSyncConfig], watch: _Watch, output: Output) -> None
     settings = WatchSettings(interval=watch.poll_interval, once_per=watch.once_per)
     watcher = SyncWatcher(configs, settings, on_event=EventLines(output).show)
     click.echo(f"watching {len(configs)} table(s) every {watch.poll_interval:g} s; Ctrl-C ends it", err=True)
-    with _stopped_by_signals(watcher):
+    with stopped_by_signals(watcher.stop, lambda: watcher.stopped):
         watcher.run()
     output.discard()
     click.echo("stopped", err=True)
-
-
-@contextmanager
-def _stopped_by_signals(watcher: SyncWatcher) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the watch after the running sync; a second one interrupts that too."""
-
-    def handle(number: int, frame: object) -> None:
-        if watcher.stopped:
-            raise KeyboardInterrupt
-        watcher.stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

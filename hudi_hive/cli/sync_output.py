@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
 
-from hudi_hive.cli.output import Output, csv_writer, json_text
+from hudi_hive.cli.output import Output, RowLines
 from hudi_hive.redaction import printable, redact
 
 if TYPE_CHECKING:
@@ -94,28 +93,13 @@ def _results() -> tuple[str, ...]:
 
 
 class EventLines:
-    """Prints the events of a watch as they occur: as text, as one JSON object a line, or as CSV rows."""
+    """Prints the events of a watch as they occur, each with its warnings."""
 
     def __init__(self, output: Output) -> None:
-        self._output = output
-        self._first = True
+        self._lines = RowLines(output)
 
     def show(self, event: WatchEvent) -> None:
-        """Print one event; failures go to stderr too when the output is JSON or CSV."""
-        import datetime
-
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        row: Mapping[str, object] = {"time": now, **event.row()}
-        if self._output.format == "json":
-            click.echo(json_text(row))
-        elif self._output.is_csv:
-            writer = csv_writer(sys.stdout)
-            if self._first:
-                writer.writerow(list(row))
-            writer.writerow([self._output.cell(value) for value in row.values()])
-            sys.stdout.flush()
-        else:
-            click.echo(printable(f"{now} {event.line()}"), err=event.error is not None)
-        self._first = False
+        """Print one event; the text of failures goes to stderr."""
+        self._lines.show(event.row(), event.line(), failed=event.error is not None)
         for warning in event.report.warnings if event.report is not None else ():
             click.echo(f"warning: {printable(warning)}", err=True)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import between, choice, java_class, optional, optional_text, positive, text, whole
+from hudi_hive.options.parsers import (
+    between,
+    boolean,
+    choice,
+    java_class,
+    optional,
+    optional_text,
+    positive,
+    text,
+    whole,
+)
 
 WRITE, LOCK = Face.WRITE, Face.LOCK
 
@@ -28,6 +38,20 @@ HEARTBEAT_MISSES: Final = Option(
     whole,
     2,
     "Heartbeats that may fail to come before a writer is taken for dead.",
+    honoured_by=(WRITE,),
+)
+CONFLICT_RETRIES: Final = Option(
+    "hoodie.write.num.retries.on.conflict.failures",
+    whole,
+    0,
+    "How often a write that met a conflict is done again, on the table as it is then.",
+    honoured_by=(WRITE,),
+)
+EARLY_DETECTION: Final = Option(
+    "hoodie.write.concurrency.early.conflict.detection.enable",
+    boolean,
+    False,
+    "Look for other writers' markers before each file, and end a write that would meet a conflict at its commit.",
     honoured_by=(WRITE,),
 )
 
@@ -262,6 +286,8 @@ LOCK_OPTIONS: Final = (
     CONCURRENCY_MODE,
     HEARTBEAT_INTERVAL,
     HEARTBEAT_MISSES,
+    CONFLICT_RETRIES,
+    EARLY_DETECTION,
     LOCK_PROVIDER,
     LOCK_PATH,
     LOCK_EXPIRE,

@@ -362,6 +362,45 @@ CLUSTERING_PARTITIONS: Final = Option[tuple[str, ...]](
     honoured_by=(WRITE,),
 )
 
+# -- lifetime of partitions --------------------------------------------------------------------------------------------
+
+TTL_INLINE: Final = Option(
+    "hoodie.partition.ttl.inline", boolean, False, "Delete expired partitions behind commits.", honoured_by=(WRITE,)
+)
+_TTL_CLASS: Final = "org.apache.hudi.table.action.ttl.strategy."
+TTL_BY_CREATION: Final = Option(
+    "hoodie.partition.ttl.management.strategy.type",
+    mapped(
+        {"KEEP_BY_TIME": False, "KEEP_BY_CREATION_TIME": True}
+        | {_TTL_CLASS + "KeepByTimeStrategy": False, _TTL_CLASS + "KeepByCreationTimeStrategy": True}
+    ),
+    False,
+    "Whether the age of a partition is that of its newest commit, or that of its creation.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.partition.ttl.strategy.class",),
+)
+TTL_DAYS: Final = Option(
+    "hoodie.partition.ttl.strategy.days.retain",
+    integer,
+    -1,
+    "Days after which a partition expires.",
+    honoured_by=(WRITE,),
+)
+TTL_PARTITIONS: Final = Option[tuple[str, ...]](
+    "hoodie.partition.ttl.strategy.partition.selected",
+    items,
+    (),
+    "Only these partitions expire.",
+    honoured_by=(WRITE,),
+)
+TTL_MOST: Final = Option(
+    "hoodie.partition.ttl.strategy.max.delete.partitions",
+    positive,
+    1000,
+    "Partitions deleted at once, the oldest.",
+    honoured_by=(WRITE,),
+)
+
 SERVICE_OPTIONS: Final = (
     COMPACT_INLINE,
     COMPACT_SCHEDULE_INLINE,
@@ -397,6 +436,11 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_EXECUTION_STRATEGY,
     CLUSTERING_PARTITION_REGEX,
     CLUSTERING_PARTITIONS,
+    TTL_INLINE,
+    TTL_BY_CREATION,
+    TTL_DAYS,
+    TTL_PARTITIONS,
+    TTL_MOST,
     CLUSTERING_PARTITION_FILTER,
     CLUSTERING_LOOKBACK,
     CLUSTERING_SKIPPED,

@@ -64,7 +64,14 @@ UNSUPPORTED_OPTIONS: Final = (
         "writers conflict when they change the same file groups",
     ),
     _unsupported(
-        "hoodie.write.concurrency.early.conflict.detection.enable", _OFF, "conflicts show when a write completes"
+        "hoodie.write.concurrency.early.conflict.detection.strategy",
+        ("", "org.apache.hudi.table.marker.simpledirectmarkerbaseddetectionstrategy"),
+        "writers look at direct markers before each file, without a lock",
+    ),
+    _unsupported(
+        "hoodie.write.concurrency.early.conflict.check.commit.conflict",
+        _OFF,
+        "conflicts with commits that are complete show at the commit",
     ),
     _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
     _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files are Parquet"),

@@ -31,6 +31,7 @@ LASTING: Final = {
     "spark package": "tests/spark/test_packaging.py",
     "ui": "tests/ui",
     "sync --watch": "tests/cli/test_cli_sync.py",
+    "table service --watch": "tests/cli/test_cli_table_service.py",
 }
 """Commands that start servers or go on until they are stopped, and the file whose tests run them."""
 
@@ -70,7 +71,8 @@ def _hudi_hive(words: list[str]) -> None:
         arguments[place] = HudiTable.open(arguments[2]).savepoint().result.instant.requested
     called = " ".join(arguments)
     for command, test in LASTING.items():
-        if called.startswith(command) or (command.endswith("--watch") and "--watch" in arguments):
+        watches = not command.endswith("--watch") or "--watch" in arguments
+        if watches and called.startswith(command.removesuffix(" --watch")):
             assert (ROOT / test).exists(), f"{test}, which runs {command}, is not there"
             return
     result = CliRunner().invoke(cli, arguments)

@@ -54,6 +54,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "table rollback": ("hudi-hive table rollback /lake/drivers --failed",),
     "table upgrade": ("hudi-hive table upgrade /lake/drivers --to 9",),
     "table downgrade": ("hudi-hive table downgrade /lake/drivers --to 6",),
+    "table service": (
+        "hudi-hive table service /lake/events --compact --clean --archive",
+        "hudi-hive table service /lake/events --compact --conf hoodie.compact.inline.max.delta.commits=3 --watch",
+    ),
     "table savepoint": ("hudi-hive table savepoint /lake/drivers --comments 'before the backfill'",),
     "read": (
         "hudi-hive read /lake/trips --where \"city = 'sf' AND fare > 10\" --columns id,fare",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hudi_hive.cli.table.create import create
+from hudi_hive.cli.table.service import service
 from hudi_hive.cli.table.services import SERVICES
 
 
@@ -13,5 +14,5 @@ def table() -> None:
     """Make or change a table: create, compact, cluster, clean, roll back, savepoint, restore, archive."""
 
 
-for _command in (create, *SERVICES):
+for _command in (create, *SERVICES, service):
     table.add_command(_command)

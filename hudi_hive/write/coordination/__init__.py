@@ -26,6 +26,7 @@ from hudi_hive.write.coordination.conflicts import (
     refuse_new_index,
     touched_groups,
 )
+from hudi_hive.write.coordination.early_conflicts import EarlyConflictDetection
 from hudi_hive.write.coordination.executor import LocalExecutor, TaskExecutor
 from hudi_hive.write.coordination.former_holders import exclude_former_holders
 from hudi_hive.write.coordination.heartbeat import (
@@ -69,6 +70,7 @@ __all__ = [
     "VALIDATION",
     "AfterCommit",
     "ConcurrentOperation",
+    "EarlyConflictDetection",
     "LocalExecutor",
     "LockProvider",
     "MetastoreLockFactory",

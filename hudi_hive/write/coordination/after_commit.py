@@ -164,8 +164,11 @@ class AfterCommit:
         return True
 
 
-def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiveError:
-    """Wrap an exception of any type in an error of this package that names table and instant."""
+_STANDS: Final = "the commit is complete and is not to be repeated; the next one runs what follows again"
+
+
+def reported(error: Exception, path: str, instant: str | None = None, *, remedy: str = _STANDS) -> HudiHiveError:
+    """Wrap an exception of any type in an error of this package that names table, instant and remedy."""
     if isinstance(error, HudiHiveError):
         return error
     try:
@@ -176,7 +179,7 @@ def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiv
         f"{type(error).__name__}: {text}",
         path=path,
         instant=instant,
-        remedy="the commit is complete and is not to be repeated; the next one runs what follows again",
+        remedy=remedy,
     )
     made.__cause__ = error
     return made

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from hudi_hive.table import TableConfig
 from hudi_hive.table.keys import PARTITION_METAFILE
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.table.view import data_file_path
-from hudi_hive.write.files.markers import MarkerKind, create_marker
+from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_in_partition
 
 COMMIT_TIME: Final = COMMIT_TIME_COLUMN
 SEQUENCE: Final = COMMIT_SEQNO_COLUMN
@@ -77,6 +77,19 @@ class FileStyle:
     log_block_bytes: int = 256 << 20
 
 
+class FileGuard(Protocol):
+    """Refuses files that a write is about to begin; it goes with the tasks to where they run."""
+
+    @property
+    def buckets(self) -> bool:
+        """Whether new file groups may be those of other writers."""
+
+    def check(
+        self, storage: Storage, instant: str, partition: str, name: str, marked: Callable[[str], list[str]]
+    ) -> None:
+        """Raise an error if the file may not be written; see ``EarlyConflictDetection``."""
+
+
 @dataclass(frozen=True)
 class WriteContext:
     """One write.
@@ -95,6 +108,7 @@ class WriteContext:
         evolved: where older files hold the columns; None in a table whose columns have no ids.
         changed_columns: columns of the log blocks of rows that are updated in part; none where such rows are written
             whole.
+        guard: refuses files of groups at which other writers are.
     """
 
     storage: Storage
@@ -109,6 +123,7 @@ class WriteContext:
     allows_duplicates: bool = False
     evolved: EvolvedSchema | None = field(default=None, repr=False)
     changed_columns: tuple[str, ...] = ()
+    guard: FileGuard | None = None
 
     @cached_property
     def has_meta(self) -> bool:
@@ -151,8 +166,14 @@ class WriteContext:
 
         Returns:
             The path of the file.
+
+        Raises:
+            WriteConflictError: another writer is at its file group, and such conflicts are detected early.
         """
         path = self.path(partition, name)
+        if self.guard is not None and (merges or name.startswith(".") or self.guard.buckets):
+            marked = partial(marked_in_partition, self.storage, partition)
+            self.guard.check(self.storage, self.instant, partition, name, marked)
         create_marker(self.storage, self.instant, partition, name, self.marker_kind(name, merges=merges))
         if self.storage.is_local or not (merges or rewrites):  # then the partition is there
             ensure_partition(self.storage, partition, self.instant)

@@ -88,6 +88,20 @@ def marked_files(storage: Storage, instant: str, listing: pa.Table | None = None
     return pa.table(columns, names=["partition", "name", "kind"])
 
 
+def marked_in_partition(storage: Storage, partition: str, instant: str) -> list[str]:
+    """Names of the files in one partition that an instant's markers name.
+
+    Args:
+        storage: rooted at the table's base path.
+        partition: partition path.
+        instant: the instant.
+    """
+    folder = marker_folder(instant)
+    listing = storage.list(f"{folder}/{partition}" if partition else folder, missing_ok=True)
+    names = marked_files(storage, instant, listing)["name"].to_pylist()
+    return [str(name) for name in names]
+
+
 def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> list[str]:
     """Delete the files that markers name and no write status does: those of failed attempts.
 

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError, WriteError
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
+from hudi_hive.options.locks import CONFLICT_RETRIES
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.merge import OPERATION as HUDI_OPERATION
@@ -61,11 +62,19 @@ class MutationWriter(TableCommitter):
     Raises:
         UnsupportedTableError: the table is of a kind that is not written, or orders records by texts
             ``file.position``.
+        InvalidOptionError: writes are to be done again after conflicts.
     """
 
     def __init__(self, client: MetaClient, options: dict[str, Any] | None = None, **settings: Any) -> None:  # noqa: ANN401
         config = WriteConfig.of({**(options or {}), HOODIE_DATASOURCE_WRITE_OPERATION: "upsert"}, client.config)
         super().__init__(client, config, **settings)
+        if config.concurrency.conflict_retries:
+            raise InvalidOptionError(
+                f"option {CONFLICT_RETRIES}: mutations are not done again, since they are checked against the table of "
+                "their beginning",
+                path=client.base_path,
+                remedy="leave it out, and begin a new transaction after a conflict",
+            )
         # A record is changed where it is: one that is given with another partition is refused, never moved.
         stays = replace(
             self.config.index,

@@ -12,6 +12,7 @@ from hudi_hive.write.options.settings import (
     IndexSettings,
     IndexType,
     Operation,
+    TtlSettings,
 )
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "IndexSettings",
     "IndexType",
     "Operation",
+    "TtlSettings",
     "WriteConfig",
 ]

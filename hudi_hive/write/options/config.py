@@ -33,6 +33,7 @@ from hudi_hive.write.options.settings import (
     MetricsSettings,
     Operation,
     RowSettings,
+    TtlSettings,
 )
 from hudi_hive.write.options.table_settings import TableSettings
 
@@ -51,7 +52,7 @@ class WriteConfig:
         table: name, type, version, keys, partitioning, ordering, merge mode, change data capture.
         files: sizes, compression, log blocks, order of bulk inserts.
         index: kind of index, bloom filters.
-        metadata, compaction, clean, archive, clustering, concurrency: the services and the locks.
+        metadata, compaction, clean, archive, clustering, concurrency, ttl: the services and the locks.
         metrics: whether metrics are reported, and to whom.
         sync_options: options of hive-sync as they were given; the sync checks them.
         commit_metadata: options that go into the commit: those that begin with the prefix for it.
@@ -68,6 +69,7 @@ class WriteConfig:
     archive: ArchiveSettings
     clustering: ClusteringSettings
     concurrency: ConcurrencySettings
+    ttl: TtlSettings = field(default_factory=TtlSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     sync_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     commit_metadata: Mapping[str, str] = field(default_factory=dict)
@@ -186,6 +188,7 @@ class WriteConfig:
             archive=_archive(texts, clean),
             clustering=fill(ClusteringSettings, texts),
             concurrency=concurrency,
+            ttl=fill(TtlSettings, texts),
             metrics=fill(MetricsSettings, texts),
             sync_options=_of_sync(texts),
             commit_metadata=noted,
@@ -282,6 +285,8 @@ def _check(config: WriteConfig) -> None:
     """What options may not say together."""
     config.metrics.check()
     config.clustering.check()
+    if config.ttl.inline:
+        config.ttl.check()
     if not 0 < config.index.bloom_fpp < 1:
         raise InvalidOptionError(f"{write.BLOOM_FPP}={config.index.bloom_fpp} must be above 0 and below 1")
     if config.archive.min_commits >= config.archive.max_commits:
@@ -301,6 +306,12 @@ def _check(config: WriteConfig) -> None:
             f"{services.FAILED_WRITES_POLICY}=EAGER would roll back writers that are at work under "
             f"{locks.CONCURRENCY_MODE}={config.concurrency.mode}",
             remedy="set it to LAZY",
+        )
+    if config.concurrency.early_detection and config.concurrency.mode == "NON_BLOCKING_CONCURRENCY_CONTROL":
+        raise InvalidOptionError(
+            f"{locks.EARLY_DETECTION}=true contradicts {locks.CONCURRENCY_MODE}={config.concurrency.mode}, in which "
+            "several writers append to one file group",
+            remedy="leave one of them out",
         )
     if config.concurrency.is_multi_writer and not config.concurrency.lock_provider:
         raise InvalidOptionError(

@@ -39,6 +39,7 @@ __all__ = [
     "MetricsSettings",
     "Operation",
     "RowSettings",
+    "TtlSettings",
 ]
 
 
@@ -300,6 +301,29 @@ class ClusteringSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TtlSettings:
+    """Deletion of partitions that have become old."""
+
+    inline: bool = services.TTL_INLINE.field()
+    by_creation: bool = services.TTL_BY_CREATION.field()
+    days: int = services.TTL_DAYS.field()
+    partitions: tuple[str, ...] = services.TTL_PARTITIONS.field()
+    most: int = services.TTL_MOST.field()
+
+    def check(self) -> None:
+        """Refuse a lifetime that is none.
+
+        Raises:
+            InvalidOptionError: no number of days above zero is given.
+        """
+        if self.days <= 0:
+            raise InvalidOptionError(
+                f"partitions expire after {services.TTL_DAYS} days, and it is {self.days}",
+                remedy=f"set {services.TTL_DAYS} to the days for which partitions are kept",
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrencySettings:
     """Several writers: modes, locks, heartbeats, markers."""
 
@@ -307,6 +331,8 @@ class ConcurrencySettings:
     lock_provider: str | None = locks.LOCK_PROVIDER.field()
     heartbeat_ms: int = locks.HEARTBEAT_INTERVAL.field()
     heartbeat_misses: int = locks.HEARTBEAT_MISSES.field()
+    conflict_retries: int = locks.CONFLICT_RETRIES.field()
+    early_detection: bool = locks.EARLY_DETECTION.field()
 
     @property
     def is_multi_writer(self) -> bool:

@@ -1,4 +1,4 @@
-"""Runs inline table services after a commit, by Hudi's options: clean, archival, compaction, clustering.
+"""Runs inline table services after a commit, by Hudi's options: clean, archival, compaction, clustering, partition TTL.
 
 The commit stands whatever becomes of them: what fails is reported and logged, and the next commit tries again.
 """
@@ -16,11 +16,12 @@ from hudi_hive.timeline.core import Timeline
 from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CleanMetadata
 from hudi_hive.write.coordination import log_failure, reported
-from hudi_hive.write.options import CleanSettings, WriteConfig
+from hudi_hive.write.options import ArchiveSettings, CleanSettings, ClusteringSettings, WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import keeps_all
 from hudi_hive.write.services.compaction import compaction_is_due
+from hudi_hive.write.services.partition_ttl import expire_partitions
 from hudi_hive.write.services.table_services import TableServices
 
 
@@ -60,6 +61,7 @@ def run_inline_services(
         ("archive", _archive),
         ("compaction", _compaction),
         ("clustering", _clustering),
+        ("partition ttl", _ttl),
     ):
         now = None if behind is None else replace(context, client=behind)
         if not _attempt(name, report, context, partial(service, config=config, report=report), now):
@@ -93,16 +95,25 @@ def _attempt(
 
 
 def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
-    if not config.clean.automatic:
-        return []
+    if config.clean.automatic:
+        report.cleaned = clean_if_due(context, config.clean)
+    return [] if report.cleaned is None else [report.cleaned.instant.requested]
+
+
+def clean_if_due(context: ServiceContext, settings: CleanSettings) -> CleanMetadata | None:
+    """Clean a table if a clean is due or pending; None if nothing was cleaned.
+
+    Args:
+        context: the table as it is; its lock must not be held.
+        settings: when a clean is due.
+    """
     timeline = context.client.timeline
-    if not timeline.pending({CLEAN}) and not clean_is_due(context.client, config.clean):
-        return []
+    if not timeline.pending({CLEAN}) and not clean_is_due(context.client, settings):
+        return None
     # On a store the lock is a file, which is not made where the timeline says that all is kept.
     if not context.client.storage.is_local and not timeline.pending({CLEAN}) and keeps_all(context):
-        return []
-    report.cleaned = TableServices(context).clean()
-    return [] if report.cleaned is None else [report.cleaned.instant.requested]
+        return None
+    return TableServices(context).clean()
 
 
 def clean_is_due(client: MetaClient, settings: CleanSettings) -> bool:
@@ -111,14 +122,22 @@ def clean_is_due(client: MetaClient, settings: CleanSettings) -> bool:
 
 
 def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
-    settings = config.archive
-    if not settings.automatic:
-        return []
+    if config.archive.automatic:
+        report.archived = archive_if_due(context, config.archive)
+    return []
+
+
+def archive_if_due(context: ServiceContext, settings: ArchiveSettings) -> ArchiveReport | None:
+    """Archive old instants; None where the number of writes says that none are due.
+
+    Args:
+        context: the table as it is; its lock must not be held.
+        settings: what is archived.
+    """
     writes = len(context.client.timeline.write_instants())
     if not context.client.storage.is_local and writes <= settings.max_commits:
-        return []
-    report.archived = archive_instants(context, settings)
-    return []
+        return None
+    return archive_instants(context, settings)
 
 
 def _compaction(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
@@ -136,11 +155,16 @@ def _clustering(context: ServiceContext, config: WriteConfig, report: InlineRepo
     settings = config.clustering
     if not settings.inline and not settings.schedule_inline:
         return []
-    due = _writes_since_clustering(context.client) >= settings.after_commits
+    due = clustering_is_due(context.client, settings)
     if not settings.inline and not due:
         return []
     instants = TableServices(context).cluster(schedule=not settings.inline, execute=not due)
     return [instant.requested for instant in instants]
+
+
+def _ttl(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    expired = expire_partitions(context) if config.ttl.inline else None
+    return [] if expired is None else [expired.instant.requested]
 
 
 def _writes_since(timeline: Timeline, actions: set[str]) -> int:
@@ -149,10 +173,11 @@ def _writes_since(timeline: Timeline, actions: set[str]) -> int:
     return sum(i.requested > last for i in timeline.write_instants())
 
 
-def _writes_since_clustering(client: MetaClient) -> int:
+def clustering_is_due(client: MetaClient, settings: ClusteringSettings) -> bool:
+    """Whether a clustering is due, by the number of writes since the last one."""
     timeline = client.timeline
     clusterings = [
         i.requested for i in timeline.completed({REPLACE_COMMIT}) if timeline.commit_metadata(i).operation == "CLUSTER"
     ]
     last = max(clusterings, default="")
-    return sum(i.requested > last for i in timeline.write_instants())
+    return sum(i.requested > last for i in timeline.write_instants()) >= settings.after_commits

@@ -77,6 +77,15 @@ class MetadataServices:
         with self._locked() as client:
             return self._initialise(client, partitions)
 
+    def missing(self) -> tuple[str, ...]:
+        """Partitions that the options ask for and that the metadata table lacks as of now; needs no lock.
+
+        Raises:
+            InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
+        """
+        writer = self._writer(self._context.client.reload())
+        return tuple(name for name in writer.configured_partitions if not writer.client_has(name))
+
     def create_index(
         self, name: str, kind: str, columns: Sequence[str], index_options: Mapping[str, str] | None = None
     ) -> MetadataTableChange:

@@ -6,15 +6,11 @@ What fails is logged and tried again behind the next batch: batches do not depen
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.timeline import Instant
 from hudi_hive.write.coordination import log_failure
-from hudi_hive.write.service_base import is_beating
-from hudi_hive.write.services import TableServices, execute_clustering, pending_clusterings
+from hudi_hive.write.services import PlanRun, TableServices, run_planned_clusterings, run_planned_compactions
 
 _LOOK_SECONDS: Final = 1.0
 
@@ -98,34 +94,18 @@ class BackgroundServices:
             return False
 
     def _run_plans(self) -> None:
-        services = self._open()
-        context = services.context
+        context = self._open().context
         self._compacts = self._compacts and context.client.config.is_merge_on_read
         if self._compacts:
-            try:
-                services.compact(execute=True)
-            except Exception as error:
-                log_failure("compaction beside the stream", None, error)
+            _log_failures("compaction beside the stream", run_planned_compactions(context))
         if self._clusters:
-            for instant in pending_clusterings(context.reload().client):
-                _cluster(services, instant)
+            _log_failures("clustering beside the stream", run_planned_clusterings(context))
 
 
-def _cluster(services: TableServices, instant: Instant) -> None:
-    """Run a planned clustering; one that fails gives up its plan, which bars writers from its file groups.
-
-    The plan of a strategy that is not known here stays for who made it.
-    """
-    if is_beating(services.context, instant.requested):
-        return  # another process is at it
-    try:
-        execute_clustering(services.context, instant)
-    except UnsupportedTableError as error:
-        log_failure("clustering beside the stream", instant.requested, error)
-    except Exception as error:
-        log_failure("clustering beside the stream", instant.requested, error)
-        with suppress(Exception):
-            services.rollback(instant.requested)
+def _log_failures(step: str, runs: Iterator[PlanRun]) -> None:
+    for run in runs:
+        if run.error is not None:
+            log_failure(step, run.planned, run.error)
 
 
 __all__ = ["BackgroundServices"]

@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Generic, TypeVar
 
 import pyarrow as pa
 
-from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import ObservedOperation, observed
 from hudi_hive.options import write as options
@@ -25,7 +26,15 @@ from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
-from hudi_hive.write.coordination import SERVICES, AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
+from hudi_hive.write.coordination import (
+    SERVICES,
+    AfterCommit,
+    EarlyConflictDetection,
+    LocalExecutor,
+    TableLock,
+    TaskExecutor,
+    table_lock,
+)
 from hudi_hive.write.files import (
     TargetSlice,
     WriteContext,
@@ -36,7 +45,7 @@ from hudi_hive.write.files import (
     with_file_schemas,
 )
 from hudi_hive.write.index import Index, open_index
-from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
+from hudi_hive.write.options import DuplicatePolicy, IndexType, Operation, WriteConfig
 from hudi_hive.write.records import (
     KeyedRecords,
     config_for,
@@ -150,8 +159,15 @@ class TableCommitter:
         client = transaction.client
         refuse_gone_groups(client, records.named_files)
         context = write_context_of(client, self.config, transaction.instant, records)
+        if self.config.concurrency.early_detection:
+            context = replace(context, guard=self._guard(client))
         merged = tuple(merged)
         return with_file_schemas(context, client, merged) if merged else context
+
+    def _guard(self, client: MetaClient) -> EarlyConflictDetection:
+        settings = self.config.concurrency
+        buckets = self.config.index.kind is IndexType.BUCKET
+        return EarlyConflictDetection(client.config, settings.heartbeat_ms, settings.heartbeat_misses, buckets)
 
     def write_files(self, transaction: WriteTransaction, context: WriteContext, tasks: Sequence[WriteTask]) -> pa.Table:
         """Run the tasks of a write.
@@ -218,7 +234,8 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         Raises:
             SchemaError: columns that do not fit the table's.
             KeyGenerationError: a row without a record key.
-            WriteConflictError: another writer changed the same file groups and completed first.
+            WriteConflictError: another writer changed the same file groups and completed first, and did so again in
+                each retry that ``hoodie.write.num.retries.on.conflict.failures`` allows.
             WriteError: the write could not be done; the table is as it was.
         """
         with self._observed_write() as operation:
@@ -232,14 +249,24 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
             return self._delete_partitions(self._partitions_to_delete())
+        if operation is Operation.DELETE:
+            attempt = self._delete
+        else:
+            attempt = self._overwrite if operation.replaces else self._insert
+        return self.with_services(self._until_no_conflict(partial(attempt, rows)))
+
+    def _until_no_conflict(self, attempt: Callable[[], WriteReport]) -> WriteReport:
+        """Write, and do so again on the table as it is then if others came before (``…on.conflict.failures``)."""
+        retries = self.config.concurrency.conflict_retries
+        for again in range(1, retries + 1):
+            try:
+                with self._engine_errors():
+                    return attempt()
+            except WriteConflictError as conflict:
+                _log.warning("%s; the write is done again, for the time %d of %d", conflict, again, retries)
+                self.client = self.client.reload()
         with self._engine_errors():
-            if operation is Operation.DELETE:
-                report = self._delete(rows)
-            elif operation.replaces:
-                report = self._overwrite(rows)
-            else:
-                report = self._insert(rows)
-        return self.with_services(report)
+            return attempt()
 
     def delete_partitions(self, partitions: Sequence[str]) -> WriteReport:
         """Replace all file groups of partitions by nothing.
@@ -269,14 +296,17 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
                 path=self.client.base_path,
                 remedy=f"give their paths, on Spark by {option}",
             )
+        report = self._until_no_conflict(partial(self._replace_by_nothing, partitions))
+        return self.with_services(replace(report, operation=Operation.DELETE_PARTITION))
+
+    def _replace_by_nothing(self, partitions: Sequence[str]) -> WriteReport:
         config = self.config.with_operation(Operation.DELETE_PARTITION)
         with self.transaction(REPLACE_COMMIT, config=config) as transaction:
             client = transaction.client
             replaced = file_groups_in(client, _matching(client.partition_paths(), partitions))
             schema = KeyedRecords.of_table(client).schema_text
             named = frozenset({*partitions, *replaced})
-            report = self.commit_files(transaction, joined([]), schema, replaced, named)
-        return self.with_services(replace(report, operation=Operation.DELETE_PARTITION))
+            return self.commit_files(transaction, joined([]), schema, replaced, named)
 
     # -- what engines do -------------------------------------------------------------------------------------------
 

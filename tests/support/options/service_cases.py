@@ -6,21 +6,25 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, LockError
+from hudi_hive.errors import HudiHiveError, LockError, WriteConflictError
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.options import Face, Option, locks, services, table, write
 from hudi_hive.storage import Storage
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline import TimelineWriter
+from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import instant_to_millis
 from hudi_hive.write.coordination import LocalExecutor, table_lock
 from hudi_hive.write.coordination.locks import DynamoDbLock, StorageLock
+from hudi_hive.write.files import run_write_task
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import create_savepoint
 from hudi_hive.write.service_base import ServiceContext
@@ -160,17 +164,28 @@ def left_behind(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
-class _Interleaved(LocalExecutor):
-    """An executor during whose first tasks another writer commits to another partition."""
+def lapsed(path: Path, options: Mapping[str, str]) -> Any:
+    """The partitions with rows behind a write to a table of old ones, one of which was updated two days ago."""
+    make(path)
+    for days, name in ((20, "a"), (19, "b"), (2, "a"), (0, "c")):
+        writer = LocalWriter(HudiTable.open(path).client, LEAN if days else options)
+        writer.clock = InstantClock(partial(lambda past: time.time_ns() // 1_000_000 - past * 86_400_000, days))
+        writer.write(rows(0, 5, p=[name] * 5))
+    return set(HudiTable.open(path).scan().to_arrow()["p"].to_pylist())
 
-    def __init__(self, path: Path) -> None:
+
+class _Interleaved(LocalExecutor):
+    """An executor during whose first tasks another writer commits, to another partition unless a batch is given."""
+
+    def __init__(self, path: Path, batch: pa.Table | None = None) -> None:
         super().__init__(1)
         self._path: Path | None = path
+        self._batch = rows(100, 5, p=["c"] * 5) if batch is None else batch
 
     def map(self, function: Any, tasks: Any) -> Any:
         path, self._path = self._path, None
         if path is not None:
-            put(path, LEAN, rows(100, 5, p=["c"] * 5))
+            put(path, LEAN, self._batch)
         return super().map(function, tasks)
 
 
@@ -181,6 +196,47 @@ def interleaved(path: Path, options: Mapping[str, str]) -> Any:
     client = HudiTable.open(path).client
     LocalWriter(client, options, executor=_Interleaved(path)).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
     return observed(path)
+
+
+def conflicting(path: Path, options: Mapping[str, str]) -> Any:
+    """A write during which another writer changes a record of it."""
+    make(path)
+    put(path, LEAN, rows(0, 10, p=["a"] * 10))
+    executor = _Interleaved(path, rows(0, 2, p=["a"] * 2, ts=[3] * 2))
+    LocalWriter(HudiTable.open(path).client, options, executor=executor).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
+    return observed(path)
+
+
+class _Met(LocalExecutor):
+    """An executor behind whose files, which no commit names yet, another writer changes the same records."""
+
+    def __init__(self, path: Path, options: Mapping[str, str]) -> None:
+        super().__init__(1)
+        self._path, self._options = path, options
+        self.outcome = ""
+
+    def map(self, function: Any, tasks: Any) -> Any:
+        results = super().map(function, tasks)
+        if function is run_write_task and not self.outcome:
+            try:
+                put(self._path, self._options, rows(0, 2, p=["a"] * 2, ts=[3] * 2))
+                self.outcome = "committed"
+            except WriteConflictError:
+                self.outcome = "refused"
+        return results
+
+
+def met(path: Path, options: Mapping[str, str]) -> Any:
+    """What becomes of a write that begins when another one has written its files, and of that one."""
+    make(path)
+    put(path, LEAN, rows(0, 10, p=["a"] * 10))
+    executor = _Met(path, options)
+    given = {name: text for name, text in options.items() if name != locks.EARLY_DETECTION.name}
+    try:
+        LocalWriter(HudiTable.open(path).client, given, executor=executor).write(rows(0, 10, p=["a"] * 10))
+    except WriteConflictError:
+        return executor.outcome, "refused"
+    return executor.outcome, "committed"
 
 
 # -- locks -------------------------------------------------------------------------------------------------------------
@@ -318,6 +374,11 @@ SERVICE_CASES = (
     _case(services.CLUSTERING_SKIPPED, "1", cluster_planned, **_RECENT),
     _case(services.CLUSTERING_BEGIN_PARTITION, "b", cluster_planned, **_SELECTED, CLUSTERING_END_PARTITION="b"),
     _case(services.CLUSTERING_END_PARTITION, "a", cluster_planned, **_SELECTED, CLUSTERING_BEGIN_PARTITION="a"),
+    _case(services.TTL_INLINE, "true", lapsed, TTL_DAYS="5"),
+    _case(services.TTL_BY_CREATION, "KEEP_BY_CREATION_TIME", lapsed, TTL_INLINE="true", TTL_DAYS="5"),
+    _case(services.TTL_DAYS, "5", lapsed, TTL_INLINE="true"),
+    _case(services.TTL_PARTITIONS, "a", lapsed, TTL_INLINE="true", TTL_DAYS="5"),
+    _case(services.TTL_MOST, "1", lapsed, TTL_INLINE="true", TTL_DAYS="1"),
     _case(services.LAYOUT_STRATEGY, "z-order", laid_out),
     _case(services.CURVE_BUILD_METHOD, "SAMPLE", laid_out, LAYOUT_STRATEGY="hilbert"),
     _case(services.CURVE_SAMPLE_SIZE, "2", laid_out, LAYOUT_STRATEGY="z-order", CURVE_BUILD_METHOD="SAMPLE"),
@@ -327,6 +388,8 @@ LOCK_CASES = (
     _case(locks.CONCURRENCY_MODE, _OCC, interleaved, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.HEARTBEAT_INTERVAL, "1000", left_behind),
     _case(locks.HEARTBEAT_MISSES, "1", left_behind),
+    _case(locks.CONFLICT_RETRIES, "1", conflicting, CONCURRENCY_MODE=_OCC, LOCK_PROVIDER=FILE_LOCK),
+    _case(locks.EARLY_DETECTION, "true", met, CONCURRENCY_MODE=_OCC, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_PROVIDER, FILE_LOCK, held),
     _case(locks.LOCK_PATH, "{path}/elsewhere", held, LOCK_PROVIDER=FILE_LOCK),
     _case(locks.LOCK_EXPIRE, "5", expired, **_HELD),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -10,6 +12,7 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import CLEAN
 from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.services.cleaning import (
@@ -20,6 +23,9 @@ from hudi_hive.write.services.cleaning import (
     plan_clean,
     schedule_clean,
 )
+from hudi_hive.write.writers import LocalWriter
+from tests.support.options.write_cases import LEAN, make
+from tests.support.options.write_cases import rows as rows_of
 from tests.write.shared.services_rollback_helpers import context_of, copy_of, files, rows, version
 
 __all__ = ["version"]
@@ -85,6 +91,22 @@ def test_cleaning_keeps_the_latest_hours(version: int, tmp_path: Path) -> None:
     assert plan.earliest_retained == writes[-1].requested and plan.files.num_rows > 0
     young = plan_clean(client, CleanPolicy("KEEP_LATEST_BY_HOURS", hours=1), now_ms=last)
     assert young.earliest_retained == writes[0].requested and young.files.num_rows == 0
+
+
+def test_a_write_cleans_by_hours(tmp_path: Path) -> None:
+    make(tmp_path)
+    hours = {**LEAN, "hoodie.cleaner.policy": "KEEP_LATEST_BY_HOURS", "hoodie.cleaner.hours.retained": "2"}
+    bases = []
+    for ago in (9, 8, 1, 0):
+        writer = LocalWriter(HudiTable.open(tmp_path).client, hours)
+        writer.clock = InstantClock(partial(lambda past: time.time_ns() // 1_000_000 - past * 3_600_000, ago))
+        writer.write(rows_of(0, 5, p=["a"] * 5, ts=[9 - ago] * 5))
+        bases.append(len(list(tmp_path.glob("a/*.parquet"))))
+    # The slice of 8 hours ago is the newest one at the earliest commit that stays readable, of 1 hour ago.
+    assert bases == [1, 2, 2, 3]
+    (cleaned,) = HudiTable.open(tmp_path).timeline.completed({"clean"})
+    metadata = HudiTable.open(tmp_path).timeline.clean_metadata(cleaned)
+    assert metadata.earliest_retained == HudiTable.open(tmp_path).timeline.write_instants()[2].requested
 
 
 def test_savepoints_keep_their_files(version: int, tmp_path: Path) -> None:

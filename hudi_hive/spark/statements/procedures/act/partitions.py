@@ -6,19 +6,17 @@ import time
 from typing import Final
 
 from hudi_hive.errors import SparkError
-from hudi_hive.formats import parse_properties
 from hudi_hive.options import Operation
+from hudi_hive.options import services as declared
 from hudi_hive.options.write import PARTITIONS_TO_DELETE
 from hudi_hive.spark.bridge import python_session
 from hudi_hive.spark.statements.procedures.act.target import option_pairs, refreshed, target_of
 from hudi_hive.spark.statements.procedures.base import PATH, TABLE, Parameter, Procedure, ProcedureCall, Rows
-from hudi_hive.table import MetaClient
-from hudi_hive.table.keys import PARTITION_METAFILE
-from hudi_hive.timeline.instants import instant_to_millis
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.services import expired_partitions
 
 _BY_TIME: Final = "KEEP_BY_TIME"
 _BY_CREATION: Final = "KEEP_BY_CREATION_TIME"
-_DAY_MS: Final = 24 * 60 * 60 * 1000
 
 
 def _delete(call: ProcedureCall, partitions: str | None, options: dict[str, str] | None = None) -> None:
@@ -54,49 +52,22 @@ def _truncate_table(call: ProcedureCall) -> Rows:
 
 
 def _run_ttl(call: ProcedureCall) -> Rows:
-    policy = (call.text("ttl_policy") or _BY_TIME).upper()
-    if policy not in (_BY_TIME, _BY_CREATION):
+    policy, days = (call.text("ttl_policy") or "").upper(), call.value("retain_days")
+    if policy not in ("", _BY_TIME, _BY_CREATION):
         raise SparkError(
             f"CALL run_ttl: there is no ttl_policy {policy!r}", remedy=f"there are {_BY_TIME} and {_BY_CREATION}"
         )
-    days = call.value("retain_days")
-    options = option_pairs(call)
-    client = call.client
-    if days is None or days <= 0 or not client.config.partition_fields:
+    options, client = option_pairs(call), call.client
+    stated = {declared.TTL_BY_CREATION.name: policy} if policy else {}
+    stated |= {declared.TTL_DAYS.name: str(days)} if days is not None else {}
+    settings = WriteConfig.of({**target_of(call).settings, **options, **stated}, client.config).ttl
+    if settings.days <= 0 or not client.config.is_partitioned:
         return []
-    since = time.time_ns() // 1_000_000 - days * _DAY_MS
-    times = _created(client) if policy == _BY_CREATION else _last_written(client)
-    zone = client.config.timezone
-    expired = sorted(path for path, instant in times.items() if instant_to_millis(instant, zone) < since)
+    expired = sorted(expired_partitions(client, settings, time.time_ns() // 1_000_000))
     if expired:
         _delete(call, ",".join(expired), options)
         refreshed(call)
     return [[path] for path in expired]
-
-
-def _last_written(client: MetaClient) -> dict[str, str]:
-    """Partition path -> requested time of the last commit that wrote to it."""
-    slices = client.file_system_view().latest_file_slices()
-    last: dict[str, str] = {}
-    for path, instant in zip(slices["partition"].to_pylist(), slices["base_instant"].to_pylist(), strict=True):
-        last[path] = max(last.get(path, ""), instant)
-    for commit in client.timeline.write_instants():
-        for path in client.timeline.commit_metadata(commit).partitions_written():
-            if path in last:
-                last[path] = max(last[path], commit.requested)
-    return last
-
-
-def _created(client: MetaClient) -> dict[str, str]:
-    """Partition path -> the commit that made it, as its metafile has it; only of partitions that have one."""
-    created = {}
-    for path in _last_written(client):
-        metafile = f"{path}/{PARTITION_METAFILE}"
-        if client.storage.exists(metafile):
-            instant = parse_properties(client.storage.read_bytes(metafile)).get("commitTime")
-            if instant and instant.isdigit():
-                created[path] = instant
-    return created
 
 
 PARTITION_PROCEDURES: Final = (
