@@ -22,10 +22,9 @@ from hudi_hive.timeline import TimelineWriter
 from hudi_hive.timeline.payloads import ClusteringPlan, encode_requested_replace
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import TableServices
+from hudi_hive.write.services import run_planned_clusterings
 from hudi_hive.write.services.clustering_plan import chosen_partitions, input_groups
 from hudi_hive.write.services.row_order import RowOrder
-from hudi_hive.write.streaming.background import _cluster
 
 PLAN = "hoodie.clustering.plan.strategy."
 MODE = "hoodie.clustering.plan.partition.filter.mode"
@@ -309,9 +308,8 @@ def test_plans_of_other_writers_that_would_be_run_in_another_way_stay_as_they_ar
 def test_a_stream_leaves_plans_of_other_strategies_alone(tmp_path: Path) -> None:
     table = _made(tmp_path / "t")
     _with_strategy(table, "com.example.Own")
-    client = HudiTable.open(_path(table)).client
-    (plan,) = client.timeline.pending_clustering_plans()
-    _cluster(TableServices(ServiceContext(client)), plan.instant)
+    (run,) = run_planned_clusterings(ServiceContext(HudiTable.open(_path(table)).client))
+    assert isinstance(run.error, UnsupportedTableError)
     assert [one.strategy for one in _pending(table)] == ["com.example.Own"]
 
 
