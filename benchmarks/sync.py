@@ -280,12 +280,20 @@ def warm_up(bench: Bench, table: WideTable) -> None:
 
 
 def compare(bench: Bench, uri: str, table: WideTable) -> None:
-    tool = next(tool for tool, _ in bench.runners if tool != REAL)
+    for tool, form in bench.runners:
+        if tool != REAL and form == WARM:
+            compare_with_real(bench, uri, table, tool)
+
+
+def compare_with_real(bench: Bench, uri: str, table: WideTable, tool: str) -> None:
     with HiveMetastore(uri) as client:
         ours, real = database(table, tool, WARM), database(table, REAL, WARM)
         found = differences(client, ours, real)
         count = sum(client.partition_names(ours, name) != [] for name in client.tables(ours))
-    print(f"{table.path.name}: end states compared, {count} tables with partitions; kinds of differences: {len(found)}")
+    print(
+        f"{table.path.name}: end states of {tool} and real compared, {count} tables with partitions; "
+        f"kinds of differences: {len(found)}"
+    )
     for key, (number, example) in found.items():
         line = f"{table.path.name}: {key} differs in {number:,} objects, in {example}"
         print(line)

@@ -229,3 +229,13 @@ def test_connections_are_refused_where_there_are_none_or_too_many(server, table)
     for number in (0, 65):
         with pytest.raises(InvalidOptionError, match="connections"):
             config_of(server, table, connections=number)
+
+
+def test_glue_has_a_setting_of_its_own(table):
+    options = {
+        "hoodie.datasource.meta.sync.base.path": str(table),
+        "hoodie.datasource.hive_sync.mode": "glue",
+        "hudi_hive.sync.connections": "2",
+    }
+    (warning,) = HiveSyncConfig.from_options(options).warnings
+    assert "hudi_hive.sync.connections is not used" in warning and "partition_change_parallelism" in warning

@@ -76,9 +76,8 @@ class MetastoreWriter:
 
     Args:
         metastore: whose calls.
-        connections: batches under way at once. None: four that add, one that alters or drops; such batches look for
-            the uses of the column lists that they leave, and on Derby each waits there for what others have not
-            committed. Glue's settings say it of Glue.
+        connections: batches under way at once. None: four that add, one that alters or drops, since in a metastore on
+            Derby such batches wait for one another until one is not answered in time. Glue's settings say it of Glue.
     """
 
     def __init__(self, metastore: Catalog, connections: int | None = None) -> None:
