@@ -1,6 +1,7 @@
 """First, no-op and ten-partition syncs of a wide table: our HiveSyncTool against Hudi's own, on one real metastore.
 
     python benchmarks/sync.py [--partitions 10000] [--repeat 5] [--kinds cow,mor] [--without-real] [--no-process]
+    python benchmarks/sync.py --database postgres [--connections 1,4]
 
 Both tools sync the same table into databases of their own, in turns: in a warm process (the real tool's Java has done
 dozens of syncs before) and as whole processes. All calls go through a loopback proxy that counts them on the wire,
@@ -8,6 +9,10 @@ dozens of syncs before) and as whole processes. All calls go through a loopback 
 all of a first sync is the metastore's own work. A commit of ten partitions, five of them new, comes before each
 "10 changed". In the end what both tools left in the metastore is compared. Exit status 1: the end states differ, or a
 no-op sync costs us more than 3 calls (copy-on-write) or 5 (merge-on-read, three names), or calls alter_table.
+
+The metastore is the embedded one, or with ``--database`` Hive's release 3.1.3 on a database server of Debian's
+packages, started here with its own settings (the real tool's client cannot read tables of metastore 4).
+``--connections`` measures our tool once with each of these numbers of connections.
 
 The real tool is Hudi 1.0.2 on PySpark 3.5's jars; see ``tools/real_hudi.py``.
 """
@@ -21,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +44,8 @@ WARM, PROCESS = "warm", "process"
 FIRST, NO_OP = "first", "no-op"
 KINDS = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 LIMITS = {"cow": 3, "mor": 5}
+RELEASE = "3.1.3"
+CONNECTIONS = "hudi_hive.sync.connections"
 NEW, AGAIN = 5, 5
 # Different with every run, or a note of the server's.
 _CHANGING = {"transient_lastDdlTime", "numFiles", "totalSize", "createTime", "lastAccessTime", "owner"}
@@ -70,6 +78,8 @@ def ours_process(options: dict[str, str]) -> float:
     named |= {"--table": prefix + "table", "--metastore-uris": prefix + "metastore.uris"}
     command = [str(Path(sys.executable).parent / "hudi-hive"), "sync"]
     command += [text for name, key in named.items() for text in (name, options[key])]
+    if CONNECTIONS in options:
+        command += ["--conf", f"{CONNECTIONS}={options[CONNECTIONS]}"]
     begin = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - begin
@@ -100,18 +110,18 @@ class Bench:
             seconds = min(run[0] for run in runs)
             counts = runs[-1][1]
             ratio = ""
-            if tool == OURS and (REAL, form) in found:
+            if tool != REAL and (REAL, form) in found:
                 other = min(run[0] for run in found[REAL, form])
                 ratio = f"  real / ours {other / seconds:6.1f}"
                 if other < seconds:
                     ratio += "  BEHIND"
             calls = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
             print(
-                f"{table.path.name:4} {what:12} {form:8} {tool:5} {seconds:8.3f} s  {sum(counts.values()):4} calls"
+                f"{table.path.name:4} {what:12} {form:8} {tool:6} {seconds:8.3f} s  {sum(counts.values()):4} calls"
                 f"{ratio}\n{'':32} {calls}",
                 flush=True,
             )
-            if what == NO_OP and tool == OURS:
+            if what == NO_OP and tool != REAL:
                 self._check_no_op(table, runs)
 
     def _check_no_op(self, table: WideTable, runs: list[tuple[float, dict[str, int]]]) -> None:
@@ -173,10 +183,8 @@ def differences(metastore: HiveMetastore, left: str, right: str) -> dict[str, tu
 
 @contextlib.contextmanager
 def runners(arguments: argparse.Namespace) -> Iterator[dict[tuple[str, str], Run]]:
-    found: dict[tuple[str, str], Run] = {(OURS, WARM): ours_warm}
+    found = our_runners(arguments)
     if arguments.without_real:
-        if not arguments.no_process:
-            found[OURS, PROCESS] = ours_process
         yield found
         return
     try:
@@ -186,8 +194,45 @@ def runners(arguments: argparse.Namespace) -> Iterator[dict[tuple[str, str], Run
     with RealSync(classes) as real:
         found[REAL, WARM] = real.warm
         if not arguments.no_process:
-            found |= {(OURS, PROCESS): ours_process, (REAL, PROCESS): real.whole}
+            found[REAL, PROCESS] = real.whole
         yield found
+
+
+def our_runners(arguments: argparse.Namespace) -> dict[tuple[str, str], Run]:
+    """Our tool in each form, once with each number of connections."""
+    forms = {WARM: ours_warm} | ({} if arguments.no_process else {PROCESS: ours_process})
+    found: dict[tuple[str, str], Run] = {}
+    for form, run in forms.items():
+        for number in arguments.connections.split(",") if arguments.connections else ():
+            found[f"{OURS}{number}", form] = partial(with_option, run, CONNECTIONS, number)
+        if not arguments.connections:
+            found[OURS, form] = run
+    return found
+
+
+def with_option(run: Run, name: str, value: str, options: dict[str, str]) -> float:
+    return run({**options, name: value})
+
+
+@contextlib.contextmanager
+def metastore(arguments: argparse.Namespace, folder: Path) -> Iterator[int]:
+    """The port of a metastore."""
+    if arguments.database == "derby":
+        with EmbeddedMetastore(folder, heap="1g") as embedded:
+            yield embedded.port or 0
+        return
+    # A process of its own: what runs it belongs to the integration tests.
+    command = [sys.executable, "-m", "integration.support.metastore_process", arguments.database, RELEASE, str(folder)]
+    root = Path(__file__).resolve().parents[1]
+    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            port = process.stdout.readline()
+            if not port:
+                sys.exit(f"no metastore on {arguments.database}")
+            yield int(port)
+        finally:
+            process.stdin.close()
 
 
 def main() -> int:
@@ -196,6 +241,8 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=5, help="runs of no-op and changed syncs")
     parser.add_argument("--first-repeat", type=int, default=2, help="runs of first syncs, each into a fresh database")
     parser.add_argument("--kinds", default="cow,mor")
+    parser.add_argument("--database", choices=["derby", "postgres", "mariadb"], default="derby")
+    parser.add_argument("--connections", help="numbers of connections of ours, each measured; else the default")
     parser.add_argument("--without-metadata-table", action="store_true")
     parser.add_argument("--without-real", action="store_true", help="only ours")
     parser.add_argument("--no-process", action="store_true", help="only warm processes")
@@ -203,8 +250,8 @@ def main() -> int:
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench_sync_")))
-        server = stack.enter_context(EmbeddedMetastore(folder / "metastore", heap="1g"))
-        proxy = stack.enter_context(CountingProxy(server.port or 0))
+        port = stack.enter_context(metastore(arguments, folder / "metastore"))
+        proxy = stack.enter_context(CountingProxy(port))
         bench = Bench(proxy, stack.enter_context(runners(arguments)), arguments.repeat)
         metadata = not arguments.without_metadata_table
         for kind in arguments.kinds.split(","):
@@ -212,10 +259,11 @@ def main() -> int:
             table = WideTable(folder / kind, arguments.partitions, kind=KINDS[kind], metadata=metadata)
             print(f"{kind}: {arguments.partitions:,} partitions", flush=True)
             bench.measure(FIRST, table, arguments.first_repeat)
-            bench.measure(NO_OP, table, arguments.repeat)
-            bench.measure("10 changed", table, arguments.repeat, lambda made=table: made.append(NEW, AGAIN))
+            if arguments.repeat:
+                bench.measure(NO_OP, table, arguments.repeat)
+                bench.measure("10 changed", table, arguments.repeat, lambda made=table: made.append(NEW, AGAIN))
             if not arguments.without_real:
-                compare(bench, server.uri, table)
+                compare(bench, f"thrift://127.0.0.1:{port}", table)
     for line in bench.failures:
         print(line, file=sys.stderr)
     return int(bool(bench.failures))
@@ -232,11 +280,20 @@ def warm_up(bench: Bench, table: WideTable) -> None:
 
 
 def compare(bench: Bench, uri: str, table: WideTable) -> None:
-    with HiveMetastore(uri) as metastore:
-        ours, real = database(table, OURS, WARM), database(table, REAL, WARM)
-        found = differences(metastore, ours, real)
-        count = sum(metastore.partition_names(ours, name) != [] for name in metastore.tables(ours))
-    print(f"{table.path.name}: end states compared, {count} tables with partitions; kinds of differences: {len(found)}")
+    for tool, form in bench.runners:
+        if tool != REAL and form == WARM:
+            compare_with_real(bench, uri, table, tool)
+
+
+def compare_with_real(bench: Bench, uri: str, table: WideTable, tool: str) -> None:
+    with HiveMetastore(uri) as client:
+        ours, real = database(table, tool, WARM), database(table, REAL, WARM)
+        found = differences(client, ours, real)
+        count = sum(client.partition_names(ours, name) != [] for name in client.tables(ours))
+    print(
+        f"{table.path.name}: end states of {tool} and real compared, {count} tables with partitions; "
+        f"kinds of differences: {len(found)}"
+    )
     for key, (number, example) in found.items():
         line = f"{table.path.name}: {key} differs in {number:,} objects, in {example}"
         print(line)

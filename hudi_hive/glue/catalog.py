@@ -409,7 +409,13 @@ class GlueCatalog:
         self._change("batch_create_partition", "PartitionInputList", database, table, inputs, failed, batch_size)
 
     def alter_partitions(
-        self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        batch_size: int | None = None,
+        ahead: int = 1,
     ) -> None:
         """Replace the definitions of partitions, found by their values, at most 100 in a request.
 
@@ -426,7 +432,7 @@ class GlueCatalog:
         self._change("batch_update_partition", "Entries", database, table, entries, failed, batch_size)
 
     def drop_partitions(
-        self, database: str, table: str, names: Sequence[str], *, batch_size: int | None = None
+        self, database: str, table: str, names: Sequence[str], *, batch_size: int | None = None, ahead: int = 1
     ) -> None:
         """Forget partitions, at most 25 in a request; names that do not exist are passed over. Data stays.
 

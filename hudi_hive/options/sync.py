@@ -36,6 +36,9 @@ MODES: Final = ("hms", "hiveql", "jdbc", GLUE)
 GLUE_TOOL: Final = "AwsGlueCatalogSyncTool"
 STRATEGIES: Final = ("ALL", "RO", "RT")
 BASE_FILE_FORMATS: Final = ("PARQUET", "HFILE", "ORC")
+USUAL_CONNECTIONS: Final = 4
+MOST_CONNECTIONS: Final = 64
+"""Connections of a sync to the metastore, which has ten of its own to its database unless it is given more."""
 _SYNC_TOOLS: Final = {
     "org.apache.hudi.hive.HiveSyncTool": "HiveSyncTool",
     "HiveSyncTool": "HiveSyncTool",
@@ -190,6 +193,14 @@ BATCHING: Final = Option(
     True,
     "Send partitions in batches.",
     harmless={SYNC: "partitions are always sent in batches of batch_num"},
+)
+CONNECTIONS: Final = Option[int | None](
+    "hudi_hive.sync.connections",
+    between(1, MOST_CONNECTIONS),
+    None,
+    "Connections to the metastore, over which batches of partitions are read, added, altered and dropped side by side. "
+    f"Without it {USUAL_CONNECTIONS}, and batches that alter or drop go one by one: a metastore on Derby needs that.",
+    honoured_by=_FACES,
 )
 SYNC_COMMENT: Final = Option(
     _PREFIX + "sync_comment", boolean, False, "Register the comments of columns.", honoured_by=_FACES
@@ -434,6 +445,7 @@ SYNC_OPTIONS: Final = (
     OMIT_METADATA_FIELDS,
     BATCH_SIZE,
     BATCHING,
+    CONNECTIONS,
     SYNC_COMMENT,
     STRATEGY,
     FILTER_PUSHDOWN,

@@ -59,6 +59,7 @@ def test_what_derby_hides(server: ReleasedMetastore, database: DatabaseServer, t
         check_texts(client, database, tmp_path)
         check_lost_connections(client, database, server)
         check_comparison(client, server, tmp_path)
+        check_batches_side_by_side(client, tmp_path)
         client.drop_database("odd", cascade=True)
 
 
@@ -94,6 +95,23 @@ def check_names(client: HiveMetastore, database: DatabaseServer, folder: Path) -
     client.drop_partitions("odd", "t", ["p=a", "p=a_b"])
     left = set(names.values()) - {"p=a", "p=a_b", *(["p=01"] if database.name == "mariadb" else [])}
     assert set(client.partition_names("odd", "t")) == left
+
+
+def check_batches_side_by_side(client: HiveMetastore, folder: Path) -> None:
+    """Batches that alter or drop partitions of one column list do not wait for one another, as they do on Derby."""
+    client.create_table(table_of("odd", "many", folder / "many"))
+    table = client.table("odd", "many")
+    names = [f"p={number:03d}" for number in range(80)]
+    for place in ("one", "two"):
+        partitions = [partition_of(table, [name[2:]], folder / place) for name in names]
+        if place == "one":
+            client.add_partitions("odd", "many", partitions, batch_size=10, ahead=4)
+        else:
+            client.alter_partitions("odd", "many", partitions, batch_size=10, ahead=4)
+        places = {item.sd.location.rpartition("/")[2] for item in client.partitions("odd", "many")}
+        assert places == {place}
+    client.drop_partitions("odd", "many", names[:70], batch_size=10, ahead=4)
+    assert client.partition_names("odd", "many") == names[70:]
 
 
 def check_texts(client: HiveMetastore, database: DatabaseServer, folder: Path) -> None:

@@ -128,6 +128,21 @@ def test_partitions_are_added_on_several_connections(server, client, table, tmp_
         client.add_partitions("default", "t", partitions, batch_size=8, ahead=4, if_not_exists=False)
 
 
+def test_an_error_of_one_batch_comes_when_no_other_is_under_way(server, client, table, tmp_path):
+    names = add_numbered(client, table, 40, tmp_path)
+    moved = [partition_of(table, [name[2:]], tmp_path / "moved") for name in names]
+    method = "alter_partitions_with_environment_context"
+    server.inject("drop", method=method, at=2)
+    server.inject("delay", method=method, times=None, seconds=0.1)
+    with pytest.raises(MetastoreLostError):
+        client.alter_partitions("default", "t", moved, batch_size=4, ahead=4)
+    sent = len(server.sizes(method))
+    assert 2 <= sent < 10
+    altered = [p for p in client.partitions("default", "t") if p.sd.location == f"{tmp_path}/moved"]
+    assert len(altered) == (sent - 1) * 4
+    assert len(server.sizes(method)) == sent
+
+
 def test_refused_write_batches_are_halved(server, client, table, tmp_path):
     server.inject("refuse", method="add_partitions_req", larger_than=6, times=None)
     names = add_numbered(client, table, 40, tmp_path)

@@ -47,6 +47,7 @@ EXPECTED: dict[str, tuple[str, object]] = {
     K + "create_managed_table": ("true", {"create_managed_table": True}),
     K + "omit_metadata_fields": ("true", {"omit_metadata_fields": True}),
     K + "batch_num": ("7", {"batch_size": 7}),
+    "hudi_hive.sync.connections": ("2", {"connections": 2}),
     K + "bucket_sync": ("false", {"bucket_sync": False}),
     K + "bucket_sync_spec": (
         "CLUSTERED BY (id) INTO 4 BUCKETS",
@@ -117,6 +118,8 @@ def test_every_option_has_a_case(key):
         (K + "mode", "bigquery"),
         (K + "use_jdbc", "maybe"),
         (K + "batch_num", "0"),
+        ("hudi_hive.sync.connections", "0"),
+        ("hudi_hive.sync.connections", "65"),
         (K + "bucket_sync", "true"),
         (K + "bucket_sync_spec", "PARTITIONED BY (id)"),
         (K + "batching.enabled", "perhaps"),

@@ -167,7 +167,8 @@ class BaseClient:
     ) -> None:
         """Write items in batches of one size.
 
-        With ``ahead`` 1 they go one after the other, so that a failure leaves a prefix done.
+        With ``ahead`` 1 they go one after the other, so that a failure leaves a prefix done. With more, a failure stops
+        those that have not begun, and is raised when the others have ended.
 
         A refused batch is halved, but one that met another transaction in the metastore's database (a deadlock, a lock
         not got in time) is tried again as it is. One whose connection broke is halved only if it may be repeated; one
@@ -187,6 +188,12 @@ class BaseClient:
                 progress.advance(len(batch))
 
             for _ in run_batches(
-                items, write_and_tell, size, executor=self._executor, ahead=ahead, smaller_helps=smaller_helps
+                items,
+                write_and_tell,
+                size,
+                executor=self._executor,
+                ahead=ahead,
+                smaller_helps=smaller_helps,
+                drain=True,
             ):
                 pass

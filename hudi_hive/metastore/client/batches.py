@@ -11,8 +11,9 @@ import random
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from hudi_hive.errors import (
@@ -115,6 +116,23 @@ def _at_once_after(error: MetastoreError, ahead: int) -> int:
     return max(1, ahead // 2) if isinstance(error, MetastoreTimeoutError) else ahead
 
 
+@contextmanager
+def _stopped_at_end(
+    pending: Collection[tuple[Sequence[Item], Future[Result] | None]], *, drain: bool
+) -> Iterator[None]:
+    """Cancel what has not begun of ``pending`` at the end; with ``drain`` an error also waits for what has begun."""
+    try:
+        yield
+    except Exception:
+        if drain:
+            wait([future for _, future in pending if future is not None and not future.cancel()])
+        raise
+    finally:
+        for _, future in pending:
+            if future is not None:
+                future.cancel()
+
+
 def run_batches(
     items: Sequence[Item],
     run: Callable[[Sequence[Item]], Result],
@@ -123,6 +141,7 @@ def run_batches(
     executor: Callable[[], Executor],
     ahead: int,
     smaller_helps: Callable[[MetastoreError], bool] = may_be_too_large,
+    drain: bool = False,
 ) -> Iterator[Result]:
     """The result of ``run`` for each batch of ``items``, in their order.
 
@@ -133,6 +152,7 @@ def run_batches(
         executor: asked for only when there is more than one batch and ``ahead`` is above 1.
         ahead: batches under way at once; 1 runs them in the caller's thread, one when the last one's result was taken.
         smaller_helps: whether to cut a batch that failed this way into smaller ones.
+        drain: an error is raised only when no batch is under way any more, so that none is done behind the caller.
 
     Raises:
         MetastoreError: what ``run`` raised for a batch of one item, or where smaller batches are no help.
@@ -143,7 +163,7 @@ def run_batches(
     def start(batch: Sequence[Item], *, alone: bool = False) -> tuple[Sequence[Item], Future[Result] | None]:
         return batch, None if ahead == 1 or alone else executor().submit(run, batch)
 
-    try:
+    with _stopped_at_end(pending, drain=drain):
         while position < len(items) or pending:
             while position < len(items) and len(pending) < ahead:
                 batch = items[position : position + size.take()]
@@ -174,7 +194,3 @@ def run_batches(
                 continue
             retries.reset()
             yield result
-    finally:
-        for _, under_way in pending:
-            if under_way is not None:
-                under_way.cancel()

@@ -231,8 +231,8 @@ class PartitionCalls(BaseClient):
             partitions: with values and a storage descriptor each.
             if_not_exists: partitions that exist are left as they are; such a call may be repeated without harm.
             batch_size: partitions per call; None for the client's ``batch.write``.
-            ahead: batches under way at once, each on a connection of its own; with more than 1 a failure may leave any
-                of the batches added.
+            ahead: batches under way at once, each on a connection of its own (never more than the pool has); with more
+                than 1 a failure may leave any of the batches added. It is raised when none is under way any more.
 
         Raises:
             AlreadyExistsError: one exists and ``if_not_exists`` is not set. Earlier batches stay added.
@@ -254,9 +254,22 @@ class PartitionCalls(BaseClient):
         self.write_batches(partitions, add, batch_size, repeatable=if_not_exists, ahead=ahead)
 
     def alter_partitions(
-        self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        batch_size: int | None = None,
+        ahead: int = 1,
     ) -> None:
         """Replace the definitions of partitions, found by their values, in batches.
+
+        Args:
+            database: database.
+            table: table.
+            partitions: the whole new definitions.
+            batch_size: partitions per call; None for the client's ``batch.write``.
+            ahead: as for ``add_partitions``.
 
         Raises:
             InvalidOperationError: one does not exist. Earlier batches stay changed.
@@ -275,7 +288,7 @@ class PartitionCalls(BaseClient):
                 repeatable=False,
             )
 
-        self.write_batches(partitions, alter, batch_size, repeatable=False)
+        self.write_batches(partitions, alter, batch_size, repeatable=False, ahead=ahead)
 
     def drop_partitions(
         self,
@@ -285,6 +298,7 @@ class PartitionCalls(BaseClient):
         *,
         if_exists: bool = True,
         batch_size: int | None = None,
+        ahead: int = 1,
     ) -> None:
         """Forget partitions, in batches. Their folders and data stay.
 
@@ -294,6 +308,7 @@ class PartitionCalls(BaseClient):
             names: ``k1=v1/k2=v2`` as the metastore names them.
             if_exists: names that do not exist are passed over; such a call may be repeated without harm.
             batch_size: partitions per call; None for the client's ``batch.write``.
+            ahead: as for ``add_partitions``.
 
         Raises:
             NoSuchObjectError: no such table, or one does not exist and ``if_exists`` is not set.
@@ -312,7 +327,7 @@ class PartitionCalls(BaseClient):
             )
             self.call("drop_partitions_req", request, about=about, repeatable=if_exists)
 
-        self.write_batches(names, drop, batch_size, repeatable=if_exists)
+        self.write_batches(names, drop, batch_size, repeatable=if_exists, ahead=ahead)
 
     def _without_lookalikes(self, database: str, table: str, names: Sequence[str], *, if_exists: bool) -> Sequence[str]:
         """The names without those that would drop another partition: some databases ignore trailing blanks."""

@@ -433,6 +433,7 @@ WriteOptions = TypedDict(
         "hoodie.write.status.storage.level": str | bool | float,
         "hoodie.write.table.version": str | bool | float,
         "hudi_hive.record.mergers": str | bool | float,
+        "hudi_hive.sync.connections": str | bool | float,
         "metastore.client.auth.mode": str | bool | float,
         "metastore.client.credential-cache.location": str | bool | float,
         "metastore.client.http.additional.headers": str | bool | float,

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from hudi_hive.metastore import Partition, Table
+from hudi_hive.options import sync as options
 from hudi_hive.sync.catalog import Catalog
 
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
-
-_ADDED_AT_ONCE = 4
-"""Batches of new partitions that are under way at once."""
 
 
 class CatalogWriter(Protocol):
@@ -71,10 +69,21 @@ class CatalogWriter(Protocol):
 
 
 class MetastoreWriter:
-    """Makes the changes through the catalog's own calls: Thrift calls in mode ``hms``, requests in mode ``glue``."""
+    """Makes the changes through the catalog's own calls: Thrift calls in mode ``hms``, requests in mode ``glue``.
 
-    def __init__(self, metastore: Catalog) -> None:
+    A metastore works through a batch on one core. Batches of one kind go side by side: each holds other partitions, and
+    the kinds follow one another, so their order does not matter, and a sync that died between them can be run again.
+
+    Args:
+        metastore: whose calls.
+        connections: batches under way at once. None: four that add, one that alters or drops, since in a metastore on
+            Derby such batches wait for one another until one is not answered in time. Glue's settings say it of Glue.
+    """
+
+    def __init__(self, metastore: Catalog, connections: int | None = None) -> None:
         self._metastore = metastore
+        self._added_at_once = connections or options.USUAL_CONNECTIONS
+        self._changed_at_once = connections or 1
 
     def create_database(self, name: str, *, description: str) -> None:
         """As ``CatalogWriter``."""
@@ -102,21 +111,23 @@ class MetastoreWriter:
 
     def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
-        # A metastore works through a batch on one core; adding is idempotent, so their order does not matter.
-        self._metastore.add_partitions(database, table, partitions, batch_size=batch_size, ahead=_ADDED_AT_ONCE)
+        at_once = self._added_at_once
+        self._metastore.add_partitions(database, table, partitions, batch_size=batch_size, ahead=at_once)
 
     def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
-        self._metastore.alter_partitions(database, table, partitions, batch_size=batch_size)
+        at_once = self._changed_at_once
+        self._metastore.alter_partitions(database, table, partitions, batch_size=batch_size, ahead=at_once)
 
     def touch_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``: what Hive's ``ALTER TABLE … TOUCH PARTITION`` does, many partitions per call."""
         touched = [touched_partition(item) for item in partitions]
-        self._metastore.alter_partitions(database, table, touched, batch_size=batch_size)
+        self.alter_partitions(database, table, touched, batch_size=batch_size)
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
-        self._metastore.drop_partitions(database, table, names, batch_size=batch_size)
+        at_once = self._changed_at_once
+        self._metastore.drop_partitions(database, table, names, batch_size=batch_size, ahead=at_once)
 
 
 def touched_partition(existing: Partition) -> Partition:

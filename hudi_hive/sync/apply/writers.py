@@ -25,7 +25,7 @@ def open_writer(config: HiveSyncConfig, metastore: Catalog) -> Iterator[CatalogW
         MetastoreError: the SQL server cannot be reached.
     """
     if config.mode in ("hms", "glue") or not isinstance(metastore, HiveMetastore):
-        yield MetastoreWriter(metastore)
+        yield MetastoreWriter(metastore, config.connections)
         return
     try:
         # Loaded when it is asked for: the SQL client is an extra.

@@ -97,11 +97,17 @@ class Catalog(Protocol):
         """Add partitions; those that exist are left as they are."""
 
     def alter_partitions(
-        self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        batch_size: int | None = None,
+        ahead: int = 1,
     ) -> None:
         """Replace the definitions of partitions."""
 
     def drop_partitions(
-        self, database: str, table: str, names: Sequence[str], *, batch_size: int | None = None
+        self, database: str, table: str, names: Sequence[str], *, batch_size: int | None = None, ahead: int = 1
     ) -> None:
         """Forget partitions; names that do not exist are passed over."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.options import sync as options
 from hudi_hive.sync.catalog.catalog import Catalog
 from hudi_hive.sync.config import HiveSyncConfig
 
@@ -41,7 +42,7 @@ def open_catalog(config: HiveSyncConfig) -> Catalog:
     """
     require_catalog(config)
     if config.mode != "glue":
-        return HiveMetastore(config.metastore_uris)
+        return HiveMetastore(config.metastore_uris, pool_size=config.connections or options.USUAL_CONNECTIONS)
     # Loaded when it is asked for: few syncs go there.
     from hudi_hive.glue import GlueCatalog
 

@@ -51,6 +51,10 @@ class HiveSyncConfig(SecretFields):
         create_managed_table: register a managed table; nothing here ever deletes its data.
         omit_metadata_fields: leave out the five meta columns.
         batch_size: partitions per call that adds, alters or drops them.
+        connections: connections to the metastore, 1 to 64: as many batches of partitions go side by side. None: four,
+            over which batches are read and added, while those that alter or drop go one by one, since they wait for
+            one another in a metastore on Derby. A client of one's own keeps to the size of its pool too; Glue has
+            settings of its own.
         sync_comment: take column comments from the ``doc`` of Avro fields.
         strategy, skip_ro_suffix, snapshot_with_table_name: which tables a merge-on-read table becomes: with ``ALL``
             (the default) ``<table>_ro``, ``<table>_rt`` and, as a second snapshot view, ``<table>``; with ``RO`` or
@@ -104,6 +108,7 @@ class HiveSyncConfig(SecretFields):
     create_managed_table: bool = options.CREATE_MANAGED_TABLE.field()
     omit_metadata_fields: bool = options.OMIT_METADATA_FIELDS.field()
     batch_size: int = options.BATCH_SIZE.field()
+    connections: int | None = options.CONNECTIONS.field()
     sync_comment: bool = options.SYNC_COMMENT.field()
     strategy: str = options.STRATEGY.field()
     skip_ro_suffix: bool = options.SKIP_RO_SUFFIX.field()
@@ -139,6 +144,10 @@ class HiveSyncConfig(SecretFields):
         for name in ("batch_size", "schema_string_length"):
             if getattr(self, name) < 1:
                 raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not positive")
+        if self.connections is not None and not 1 <= self.connections <= options.MOST_CONNECTIONS:
+            raise InvalidOptionError(
+                f"{_key('connections')}={self.connections} is not from 1 to {options.MOST_CONNECTIONS}"
+            )
         if self.partition_extractor is not None:
             find_extractor(self.partition_extractor)
         self._check_buckets()

@@ -72,5 +72,8 @@ def _unused(mode: str, texts: Mapping[str, str]) -> Iterator[str]:
         for name in texts:
             if any(option.answers_to(name) for option in sync.GLUE_OPTIONS):
                 yield f"{name} is an option of AWS Glue, which the {mode} mode does not use"
-    elif sync.FILTER_PUSHDOWN.of(texts):
+        return
+    if sync.FILTER_PUSHDOWN.of(texts):
         yield f"{sync.FILTER_PUSHDOWN} is not used: Glue reads {READ_AT_ONCE} partitions by name in one request"
+    if sync.CONNECTIONS.name in texts:
+        yield f"{sync.CONNECTIONS} is not used: {sync.GLUE_CHANGE_PARALLELISM} counts the requests of the glue mode"

@@ -96,7 +96,7 @@ def sync_many(
     Args:
         configs: one per table, each with ``metastore_uris``.
         dry_run: only plan.
-        workers: tables at work at once, each with a connection of its own.
+        workers: tables at work at once, each with connections of its own.
         on_result: called for each table when it is done, in the order of ending, from other threads.
 
     Raises:
@@ -190,7 +190,7 @@ class _Metastores:
 
     @contextmanager
     def borrow(self, config: HiveSyncConfig) -> Iterator[Catalog]:
-        idle = self._idle.setdefault(catalog_key(config), queue.SimpleQueue())
+        idle = self._idle.setdefault((catalog_key(config), config.connections), queue.SimpleQueue())
         try:
             client = idle.get_nowait()
         except queue.Empty:

@@ -12,18 +12,24 @@ from integration.support.stores.server_process import ServerProcess, free_port
 
 _SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
+    "max_connections": "150",
+    "logging_collector": "off",
+}
+_SHORT_LIVED: Final = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
     "shared_buffers": "48MB",
-    "max_connections": "150",
     "jit": "off",
-    "logging_collector": "off",
 }
 
 
 class PostgresServer(DatabaseServer):
-    """A PostgreSQL server, which runs as the package's user ``postgres`` where we are root."""
+    """A PostgreSQL server, which runs as the package's user ``postgres`` where we are root.
+
+    Args:
+        lasting: keep the package's own settings, with which it waits for the disk; otherwise those of a short test.
+    """
 
     name = "postgres"
     dialect = "postgres"
@@ -35,7 +41,8 @@ class PostgresServer(DatabaseServer):
     )
     driver_class = "org.postgresql.Driver"
 
-    def __init__(self) -> None:
+    def __init__(self, *, lasting: bool = False) -> None:
+        self._more = {} if lasting else _SHORT_LIVED
         self._programs = need_program(["/usr/lib/postgresql/*/bin/postgres"], ["postgresql"]).parent
         super().__init__(ServerProcess(self.name, user="postgres", end_signal="INT"))
 
@@ -47,7 +54,7 @@ class PostgresServer(DatabaseServer):
             *("--locale-provider=icu", "--icu-locale=en-US"),  # the order of texts that most servers have
         )
         self.port = free_port()
-        settings = _SETTINGS | {"port": str(self.port), "unix_socket_directories": str(folder)}
+        settings = _SETTINGS | self._more | {"port": str(self.port), "unix_socket_directories": str(folder)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self._process.start([self._programs / "postgres", "-D", folder / "data", *options], self._is_ready)
         return self

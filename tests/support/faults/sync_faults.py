@@ -154,7 +154,9 @@ def states_around_sync(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     return before, expected
 
 
-def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int = 1) -> list[int]:
+def die_everywhere(
+    stage: Stage, *, answer_lost: bool, first: int = 1, step: int = 1, connections: int = 1
+) -> list[int]:
     """Sync and die at the first call, then at the second … until a sync lives; run each again.
 
     Args:
@@ -162,6 +164,7 @@ def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int
         answer_lost: the call that broke was done; its answer got lost.
         first: the first call to die at.
         step: try each ``step``-th call only.
+        connections: of the sync that dies, which all break at once.
 
     Returns:
         The calls at which a sync died. Every rerun ended in the state of a sync that was left in peace, and a third
@@ -175,7 +178,7 @@ def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int
         stage.prepare()
         with (
             FlakyProxy(port, number, answer_lost=answer_lost) as proxy,
-            HiveMetastore(proxy.uri, retries=Retries(attempts=1), pool_size=1) as fragile,
+            HiveMetastore(proxy.uri, retries=Retries(attempts=1), pool_size=connections) as fragile,
         ):
             try:
                 stage.sync(fragile)

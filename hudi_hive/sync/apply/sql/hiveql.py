@@ -82,7 +82,7 @@ def connect(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[HiveQl
     """
     address = parse_jdbc_url(config.jdbc_url)
     with SqlServer(address, config.username, config.password, login=metastore.login) as server:
-        yield HiveQlWriter(metastore, server)
+        yield HiveQlWriter(metastore, server, config.connections)
 
 
 class HiveQlWriter:
@@ -91,12 +91,13 @@ class HiveQlWriter:
     Args:
         metastore: a client of the metastore that the SQL server uses.
         connection: a session with the server.
+        connections: as ``MetastoreWriter``, for what goes to the metastore itself; statements go one by one.
     """
 
-    def __init__(self, metastore: HiveMetastore, connection: SqlServer) -> None:
+    def __init__(self, metastore: HiveMetastore, connection: SqlServer, connections: int | None = None) -> None:
         self._metastore = metastore
         self._server = connection
-        self._client = MetastoreWriter(metastore)
+        self._client = MetastoreWriter(metastore, connections)
         self._tables: dict[tuple[str, str], Table] = {}
 
     # -- databases and tables ------------------------------------------------------------------------------------------
