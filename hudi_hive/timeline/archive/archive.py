@@ -90,7 +90,14 @@ class ArchivedTimeline:
         return tuple(instant for instant in self.instants if begin <= instant.requested <= end)
 
     def completion_times(self) -> pa.Table:
-        """Requested and completion times of the completed archived writes, a table of :data:`COMPLETION_SCHEMA`."""
+        """Requested and completion times of the completed archived writes, a table of :data:`COMPLETION_SCHEMA`.
+
+        Each of its columns is one chunk.
+        """
+        return self._completion_times
+
+    @cached_property
+    def _completion_times(self) -> pa.Table:
         writes = [i for i in self.instants if i.is_completed and i.action in COMPLETED_WRITE_ACTIONS]
         return pa.table(
             [
