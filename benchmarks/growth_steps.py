@@ -295,7 +295,9 @@ def _listed(by: str, **more: object) -> Table:
     def make(path: Path, size: int) -> None:
         options = tables.STATS if more.get("stats") else tables.BARE
         files, partitions = (size, 8) if by == "files" else (2 * size, size)
-        tables.listed_table(path, files, partitions, options=options, logs=bool(more.get("logs")))
+        tables.listed_table(
+            path, files, partitions, options=options, logs=bool(more.get("logs")), merged=not more.get("log_files")
+        )
 
     return Table(f"listed by {by} {sorted(more)}", make)
 
@@ -366,7 +368,7 @@ def _metadata() -> list[Step]:
             "metadata compaction",
             "files",
             2_000,
-            _listed("files", stats=True),
+            _listed("files", stats=True, log_files=True),
             _write_metadata(_empty_change, merged),
             changes=True,
         ),

@@ -149,16 +149,21 @@ def commit(client: MetaClient, at: int, stats: list[dict[str, Any]], action: str
 
 
 def listed_table(
-    path: Path, files: int, partitions: int, *, options: dict[str, str], logs: bool = False, keys: int = 0
+    path: Path, files: int, partitions: int, *, options: dict[str, str], logs: bool = False, merged: bool = True
 ) -> None:
-    """A table of one commit, of two with ``logs``, all of whose files its metadata table lists in its base files."""
+    """A table of two commits, the second one empty or of log files.
+
+    All files stand in base files of the metadata table, or in its log files where these are not ``merged``.
+    """
     client = empty_table(path, kind="MERGE_ON_READ" if logs else "COPY_ON_WRITE")
-    change = changes(files, partitions, logs=logs, keys=keys)
+    change = changes(files, partitions, logs=logs)
     stats, action = write_stats(change), "deltacommit" if logs else "commit"
     _apply(client, 0, action, change, options)
     commit(client, 0, stats[:files], action)
     # The services of the next commit merge what this one has written.
-    _apply(client.reload(), 1, action, MetadataChanges(), {**options, "hoodie.metadata.compact.max.delta.commits": "1"})
+    if merged:
+        options = {**options, "hoodie.metadata.compact.max.delta.commits": "1"}
+    _apply(client.reload(), 1, action, MetadataChanges(), options)
     commit(client, 1, stats[files:], action)
 
 
