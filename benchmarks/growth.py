@@ -10,9 +10,10 @@ and in another process.
 
 The fixed part is measured too: the same step at a sixteenth of the least size, or at another that the step names. What
 it costs and its size are taken off all others; the exponent is the slope of the logarithms of the rest by least
-squares, of the sizes where the rest is more than the fixed part and than what counts as flat, three at least. *Flat*: a
-cost that does not grow by more than 10 ms of CPU, 2 MB or one request. Exponents above 1.05, and above 1.0 of the
-memory of what streams, are marked, and the process fails then.
+squares, of the sizes where the rest is more than the fixed part and than what counts as flat, three at least. Nothing
+is taken off peaks of memory, each of which is that of one part of the work. *Flat*: a cost that does not grow by more
+than 10 ms of CPU, 2 MB or one request. Exponents above 1.05, and above 1.0 of the memory of what streams, are marked,
+and the process fails then.
 """
 
 from __future__ import annotations
@@ -147,15 +148,24 @@ def measure(number: int, step: Any, tables: Tables, size: int) -> dict[str, floa
     return costs
 
 
-def exponent(sizes: Sequence[int], costs: Sequence[float], flat: float) -> float | None:
-    """The slope of log(cost) over log(size), both without those of the first, the fixed part; None if it is flat."""
-    grown = [(size - sizes[0], cost - costs[0]) for size, cost in zip(sizes[1:], costs[1:], strict=True)]
-    if grown[-1][1] <= flat:
+def exponent(sizes: Sequence[int], costs: Sequence[float], flat: float, *, adds: bool = True) -> float | None:
+    """The slope of log(cost) over log(size); None if it is flat.
+
+    Args:
+        sizes: of the fixed part, and of all others.
+        costs: of each size.
+        flat: growth that counts as none.
+        adds: the fixed part is in all other costs, and is taken off them.
+    """
+    fixed_size, fixed = sizes[0], costs[0]
+    if costs[-1] - fixed <= flat:
         return None
-    least = next((at for at, (_, cost) in enumerate(grown) if cost > max(costs[0], flat)), len(grown))
-    counted = [(size, cost) for size, cost in grown[min(least, len(grown) - 3) :] if cost > 0]
-    logarithms = [(math.log(size), math.log(cost)) for size, cost in counted]
-    return float(np.polyfit(*zip(*logarithms, strict=True), 1)[0]) if len(counted) > 1 else None
+    grown = [(size, cost) for size, cost in zip(sizes, costs, strict=True) if cost - fixed > max(fixed, flat)]
+    grown = grown if len(grown) > 2 else list(zip(sizes, costs, strict=True))[-3:]
+    if adds:
+        grown = [(size - fixed_size, cost - fixed) for size, cost in grown]
+    logarithms = [(math.log(size), math.log(cost)) for size, cost in grown if cost > 0]
+    return float(np.polyfit(*zip(*logarithms, strict=True), 1)[0]) if len(logarithms) > 1 else None
 
 
 def show(step: Any, sizes: Sequence[int], runs: Sequence[Mapping[str, float]]) -> tuple[str, bool]:
@@ -166,7 +176,7 @@ def show(step: Any, sizes: Sequence[int], runs: Sequence[Mapping[str, float]]) -
         print(f"    {size:>9,}  {run['cpu']:8.3f} CPU-s  {run['memory']:7.1f} MB  {numbers}")
     cells, good = [], True
     for cost, flat in FLAT.items():
-        slope = exponent(sizes, [run[cost] for run in runs], flat)
+        slope = exponent(sizes, [run[cost] for run in runs], flat, adds=cost != "memory")
         limit = step.most_memory if cost == "memory" else LIMIT
         within = slope is None or round(slope, 2) <= limit
         text = "flat" if slope is None else f"{slope:.2f}"
