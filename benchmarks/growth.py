@@ -179,7 +179,7 @@ def show(step: Any, sizes: Sequence[int], runs: Sequence[Mapping[str, float]]) -
         slope = exponent(sizes, [run[cost] for run in runs], flat, adds=cost != "memory")
         limit = step.most_memory if cost == "memory" else LIMIT
         within = slope is None or round(slope, 2) <= limit
-        text = "flat" if slope is None else f"{slope:.2f}"
+        text = "flat" if slope is None else f"{max(slope, 0.0):.2f}"
         cells.append(("" if not any(run[cost] for run in runs) else text) if within else f"**{text}**")
         good &= within
     row = f"| {step.name} | {step.by}, {sizes[1]:,} to {sizes[-1]:,} | {' | '.join(cells)} |"

@@ -335,7 +335,13 @@ def _planning() -> list[Step]:
         result += [
             Step("plan", by, first, _listed(by), _plan(count)),
             Step("plan, folders listed", by, first // 2, _folders(by, logs=False), _plan(count, **_OFF)),
-            Step("pruning by statistics", by, first // 4, _listed(by, stats=True), _plan(one, "n = 17")),
+            Step(
+                "pruning by statistics",
+                by,
+                2_000 if by == "files" else first,
+                _listed(by, stats=True),
+                _plan(one, "n = 17"),
+            ),
         ]
     result.append(
         Step("pruning to a partition", "partitions", 1_000, _listed("partitions"), _plan(two, "part='p000007'"))
