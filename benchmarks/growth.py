@@ -149,7 +149,7 @@ def measure(number: int, step: Any, tables: Tables, size: int) -> dict[str, floa
 
 
 def exponent(sizes: Sequence[int], costs: Sequence[float], flat: float, *, adds: bool = True) -> float | None:
-    """The slope of log(cost) over log(size); None if it is flat.
+    """The slope of log(cost) over log(size); None if it is flat, no number of one size.
 
     Args:
         sizes: of the fixed part, and of all others.
@@ -165,7 +165,7 @@ def exponent(sizes: Sequence[int], costs: Sequence[float], flat: float, *, adds:
     if adds:
         grown = [(size - fixed_size, cost - fixed) for size, cost in grown]
     logarithms = [(math.log(size), math.log(cost)) for size, cost in grown if cost > 0]
-    return float(np.polyfit(*zip(*logarithms, strict=True), 1)[0]) if len(logarithms) > 1 else None
+    return float(np.polyfit(*zip(*logarithms, strict=True), 1)[0]) if len(logarithms) > 1 else math.nan
 
 
 def show(step: Any, sizes: Sequence[int], runs: Sequence[Mapping[str, float]]) -> tuple[str, bool]:
