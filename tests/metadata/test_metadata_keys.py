@@ -13,6 +13,7 @@ from hudi_hive.metadata.reader.keys import (
     file_key,
     group_indexes,
     partition_key,
+    rows_of_groups,
     split_secondary,
 )
 from hudi_hive.metrics import METADATA_ACTIONS, MetadataMetrics
@@ -96,3 +97,12 @@ def test_names_are_those_of_hudi_where_it_has_the_metric(release):
         assert other in names and f"`{other}`" in page
     sizes = {"baseFileCount", "logFileCount", "totalBaseFileSizeInBytes", "totalLogFileSizeInBytes"}
     assert sizes <= names and all(f"`{size}`" in page for size in sizes - {"baseFileCount"})
+
+
+@pytest.mark.parametrize(("keys", "groups"), [(0, 3), (1, 1), (200, 7), (5, 400)])
+def test_rows_of_groups_are_those_of_their_hashes(keys, groups):
+    texts = [f"key-{number}" for number in range(keys)]
+    at = group_indexes(texts, groups).tolist()
+    parts = {number: rows.tolist() for number, rows in rows_of_groups(texts, groups)}
+    assert parts == {number: [row for row in range(keys) if at[row] == number] for number in sorted(set(at))}
+    assert list(parts) == sorted(parts)

@@ -12,6 +12,7 @@ from hudi_hive.errors import CorruptInstantError, HollowCommitError, Incremental
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.plan.core.incremental import select_commits
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Timeline
 from tests.support.fixture_tables import VERSIONS, expected, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.running.long import with_long_cases
 
@@ -60,6 +61,17 @@ def test_every_range_of_commits(name):
             assert [i.requested for i in chosen.instants] == wanted
             in_range = [time for time in stamps if begin < time and (end is None or time <= end)]
             assert chosen.checkpoint == max(in_range, default=None)
+
+
+@pytest.mark.parametrize("name", ["v8_cow_archived", "v9_cow_archived"])
+def test_completion_times_are_taken_from_the_instants(monkeypatch, name):
+    """A look-up goes through all instants, so that one for each commit would cost the square of their number."""
+    asked = []
+    look_up = Timeline.completion_times
+    monkeypatch.setattr(Timeline, "completion_times", lambda self, times: asked.append(times) or look_up(self, times))
+    chosen = select_commits(MetaClient.load(unzip_fixture(name)), "000")
+    assert len(chosen.instants) > len(chosen.archived) > 0
+    assert not asked
 
 
 @pytest.mark.parametrize("name", fixture_names("cow_archived"))

@@ -82,3 +82,37 @@ def test_wide_tables_of_benchmarks_are_valid(tables, tmp_path, kind, metadata):
     assert rows_sha256(encode_rows(rows, rows.column_names)) == rows_sha256(
         encode_rows(peer(tmp_path / "t"), rows.column_names)
     )
+
+
+@pytest.fixture(scope="module")
+def growth_tables():
+    return load("growth_tables")
+
+
+def test_tables_of_growth_are_listed_and_pruned(growth_tables, tmp_path):
+    growth_tables.listed_table(tmp_path / "t", 40, 4, options=growth_tables.STATS)
+    table = HudiTable.open(tmp_path / "t")
+    assert len(table.partitions()) == 4
+    assert table.scan().plan().slices.num_rows == 40
+    assert table.scan("n = 17").plan().slices.num_rows == 1
+    growth_tables.folders_table(tmp_path / "f", 40, 4, logs=True)
+    slices = HudiTable.open(tmp_path / "f").scan().plan().slices
+    assert pc.list_value_length(slices["log_files"]).to_pylist() == [1] * 40
+
+
+@pytest.mark.parametrize("version", [6, 8])
+def test_commits_of_growth_are_archived(growth_tables, tmp_path, version):
+    growth_tables.commits_table(tmp_path / "t", 40, version=version)
+    report = HudiTable.open(tmp_path / "t").archive({"hoodie.metadata.enable": "false"}).result
+    assert len(report.archived) == 20
+
+
+@pytest.mark.parametrize(("power", "flat"), [(1, 0.0), (2, 0.0), (1.3, 0.0), (1, 1e9)])
+def test_the_exponent_is_that_of_what_is_above_the_fixed_part(growth_tables, power, flat):
+    growth = load("growth")
+    sizes = [10, 1_000, 2_000, 4_000, 8_000]
+    costs = [5.0, *(5.0 + 0.01 * (size - 10) ** power for size in sizes[1:])]
+    slope = growth.exponent(sizes, costs, flat)
+    assert slope is None if flat else slope == pytest.approx(power)
+    peaks = [max(5.0, cost - 5) for cost in costs]
+    assert flat or growth.exponent(sizes, peaks, flat, adds=False) == pytest.approx(power, rel=0.02)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.sync.config.extractors import hive_style, multi_part, single_part, slash_encoded_day
 from hudi_hive.sync.diff.filters import order_is_certain, partition_filter
+from hudi_hive.sync.diff.hive_objects import new_partitions
 from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, diff_partitions, partition_table, same_places
 from hudi_hive.sync.diff.schema_diff import ColumnChange, column_changes, key_mismatch, key_type_warnings
 from hudi_hive.sync.table.locations import join, path_of, qualified_like, relative_to, same_location
-from hudi_hive.sync.table.table_spec import Column
+from hudi_hive.sync.table.table_spec import Column, TableSpec, View, hive_classes
 from tests.support.fixture_tables import GOLDEN
 
 FILTERS = json.loads((GOLDEN / "20_pure_functions.json").read_text())["filters"]
@@ -203,3 +204,15 @@ def test_partition_keys_that_differ():
     assert key_type_warnings([Column("a", "string")], [Column("a", "int")]) == (
         "partition key a stays string in the metastore, though the table has int",
     )
+
+
+def test_new_partitions_share_the_structs_of_their_columns():
+    columns = tuple(Column(f"c{number}", "string") for number in range(20))
+    view = View.COPY_ON_WRITE
+    classes = hive_classes("PARQUET", view)
+    spec = TableSpec("db", "t", view, "/t", False, columns, (Column("p", "string"),), classes, {}, {}, {}, {})
+    made = new_partitions(spec, [([f"v{number}"], f"p=v{number}") for number in range(50)], {"c3": "third"}, fresh=True)
+    assert [partition.sd.location for partition in made] == [f"/t/p=v{number}" for number in range(50)]
+    assert [field.comment for field in made[7].sd.cols[2:5]] == ["", "third", ""]
+    assert len({id(field) for partition in made for field in partition.sd.cols}) == 20
+    assert len({id(partition.sd) for partition in made}) == 50

@@ -9,6 +9,7 @@ import pickle
 import shutil
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import (
@@ -19,7 +20,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.storage import Storage
-from hudi_hive.timeline import ArchivedTimeline, Instant, State
+from hudi_hive.timeline import ArchivedTimeline, Instant, State, Timeline
 from hudi_hive.timeline.payloads.payload import decode_payload
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.timeline.shared.archive_helpers import LOGS, archive_of, entry, load, readable, times
@@ -281,3 +282,21 @@ def test_a_damaged_payload_of_layout_1(tmp_path):
     with pytest.raises((CorruptInstantError, CorruptFileError)):
         for instant in entries:
             archive.commit_metadata(instant)
+
+
+def test_times_of_many_files_go_through_the_instants_once(monkeypatch):
+    """A planner asks for the files of some partitions at a time, as often as there are such."""
+    timeline = load(unzip_fixture("v8_cow_archived"))
+    times = pa.array([i.requested for i in (*timeline.archived().instants, *timeline.instants)])
+    passes = []
+    writes, archived = Timeline.write_instants, ArchivedTimeline.instants
+    monkeypatch.setattr(Timeline, "write_instants", lambda self: passes.append("active") or writes(self))
+    counted = property(lambda self: passes.append("archived") or archived.__get__(self))
+    monkeypatch.setattr(ArchivedTimeline, "instants", counted)
+    first = timeline.completion_times(times)
+    assert first.null_count < len(times)
+    before = sorted(passes)
+    assert "archived" in before
+    for _ in range(3):
+        assert timeline.completion_times(times).equals(first)
+    assert sorted(passes) == before

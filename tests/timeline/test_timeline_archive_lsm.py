@@ -21,7 +21,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import ArchivedTimeline
+from hudi_hive.timeline.archival import archive
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.tables.metadata_writing import HandMade
 from tests.timeline.shared.archive_helpers import HISTORY, LOGS, archive_of, load, readable
 
 
@@ -246,3 +248,19 @@ def test_damaged_archives_give_instants_or_our_error(tmp_path_factory, name, fol
         assert str(error).isprintable()
     finally:
         path.write_bytes(whole)
+
+
+def test_instants_that_were_archived_since_load_the_archive_once(tmp_path):
+    table = HandMade(tmp_path / "t", 8, {"hoodie.metadata.enable": "false"})
+    for number in range(8):
+        table.commit({"a": [(f"k{number}", number)]})
+    timeline, storage = table.fresh().timeline, table.client.storage
+    moved = archive(table.client, min_commits=2, max_commits=3).archived
+    assert len(moved) == 6
+    counts = []
+    for instant in timeline.write_instants():
+        with storage.counters.measure() as measured:
+            assert timeline.commit_metadata(instant).write_stats.num_rows == 1
+        counts.append((measured.get("lists", 0), measured.get("opens", 0)))
+    assert counts[0] > counts[1] == (0, 1)  # the active file that is gone
+    assert len(set(counts[1:])) == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -146,6 +146,19 @@ def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np
     least = np.int64(-(2**31))
     absolute = np.where(signed == least, least, np.abs(signed))  # Java's abs leaves the least int negative
     return np.abs(np.fmod(absolute, groups)).astype(np.int64)
+
+
+def rows_of_groups(keys: Sequence[str] | pa.Array, groups: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Give the file groups that hold any of some keys, each with the positions of its keys, in ascending order.
+
+    Args:
+        keys: record keys.
+        groups: number of file groups of the partition of the metadata table.
+    """
+    at = group_indexes(keys, groups)
+    order = np.argsort(at, kind="stable")  # once: to look for each group's keys costs groups times keys
+    numbers, starts = np.unique(at[order], return_index=True)
+    yield from zip(numbers.tolist(), np.split(order, starts[1:]), strict=False)
 
 
 def _text(data: bytes) -> str:

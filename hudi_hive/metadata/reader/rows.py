@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import CorruptFileError, MetadataTableError
 from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
 from hudi_hive.metadata.reader.file_group import BlockRecords, FileGroup, GroupRecords
-from hudi_hive.metadata.reader.keys import group_indexes
+from hudi_hive.metadata.reader.keys import rows_of_groups
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.opening import FILES
 from hudi_hive.metadata.reader.ranges import merge_stats
@@ -110,9 +110,8 @@ def _groups_of(
     """
     if keys is None or len(groups) == 1 or partition.startswith(SECONDARY_PREFIX):
         return [(group, keys) for group in groups]
-    at = group_indexes(keys, len(groups))
     return [
-        (groups[index], [keys[row] for row in np.flatnonzero(at == index).tolist()]) for index in np.unique(at).tolist()
+        (groups[number], [keys[row] for row in rows.tolist()]) for number, rows in rows_of_groups(keys, len(groups))
     ]
 
 

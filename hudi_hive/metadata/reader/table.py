@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -332,10 +331,10 @@ class MetadataTable(ColumnIndexes):
             return self._each(groups, lambda group: group.scan(field))
         if len(groups) == 1:
             return self._each(groups, lambda group: group.lookup(field, keys)) if keys else []
-        at = names.group_indexes(keys, len(groups))
-        parts: dict[FileGroup, list[str]] = {}
-        for index in np.unique(at).tolist():
-            parts[groups[index]] = [keys[row] for row in np.flatnonzero(at == index).tolist()]
+        parts = {
+            groups[number]: [keys[row] for row in rows.tolist()]
+            for number, rows in names.rows_of_groups(keys, len(groups))
+        }
         return self._each(tuple(parts), lambda group: group.lookup(field, parts[group]))
 
     def _each(self, groups: Sequence[FileGroup], read: Callable[[FileGroup], GroupRecords]) -> list[GroupRecords]:

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,9 +25,9 @@ from hudi_hive.metadata.reader import (
     HASHES_HEADS,
     METADATA_FOLDER,
     SECONDARY_PREFIX,
-    group_indexes,
     index_definitions,
     newest_write_time,
+    rows_of_groups,
     secondary_heads,
 )
 from hudi_hive.metadata.writer.record_schema import record_schema
@@ -233,8 +232,8 @@ class MetadataStore:
         shares = dict(split_by_group(change.records, len(groups), self.hashed(partition)))
         gone: dict[int, pa.Array] = {}
         if change.deleted is not None and len(change.deleted):
-            at = group_indexes(self.hashed(partition)(change.deleted), len(groups))
-            gone = {int(number): change.deleted.filter(pa.array(at == number)) for number in np.unique(at)}
+            hashed = self.hashed(partition)(change.deleted)
+            gone = {number: change.deleted.take(pa.array(rows)) for number, rows in rows_of_groups(hashed, len(groups))}
         empty = Records(pa.array([], pa.string()), pa.array([], pa.binary()))
         numbers = sorted({*shares, *gone})
         return [(partition, n, groups[n], shares.get(n, empty), gone.get(n)) for n in numbers]
@@ -405,12 +404,8 @@ def split_by_group(
     """
     if not len(records):
         return
-    at = group_indexes(hashed(records.keys), groups)
-    order = np.argsort(at, kind="stable")
-    numbers, starts = np.unique(at[order], return_index=True)
-    ends = np.append(starts[1:], len(order))
-    for number, start, end in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
-        rows = pa.array(order[start:end])
+    for number, positions in rows_of_groups(hashed(records.keys), groups):
+        rows = pa.array(positions)
         yield number, Records(records.keys.take(rows), records.values.take(rows))
 
 

@@ -139,9 +139,12 @@ def range_time(client: MetaClient, instant: Instant, by_transition: bool = False
         return millis_to_instant(millis, client.config.timezone) if millis is not None else instant.requested
     if timeline.layout == 1:
         return instant.requested
-    # A commit that an upgrade took over from layout 1 has no completion time in its name.
+    if instant.completed:
+        return instant.completed
+    # A commit that an upgrade took over from layout 1 has no completion time in its name. Asking for the time of one
+    # goes through all instants: it is no way to go for those that have theirs.
     completion_time = timeline.completion_times(pa.array([instant.requested], pa.string()))[0].as_py()
-    return str(instant.completed or completion_time or instant.requested)
+    return str(completion_time or instant.requested)
 
 
 def _reaches_archive(timeline: Timeline, begin: str) -> bool:

@@ -264,9 +264,13 @@ class LookKeysUp:
         tables = [pa.Table.from_batches([batch]) for batch in batches]
         if not tables:
             return
-        keys = pa.concat_tables(tables)
-        for number in pc.unique(keys.column(TASK)).to_pylist():
-            sought = keys.filter(pc.equal(keys.column(TASK), number)).select(["key", "partition"]).combine_chunks()
+        keys = pa.concat_tables(tables).combine_chunks()
+        at = keys.column(TASK).to_numpy()
+        order = np.argsort(at, kind="stable")  # once, not all keys for each look-up task
+        numbers, starts = np.unique(at[order], return_index=True)
+        keys = keys.select(["key", "partition"])
+        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=False):
+            sought = keys.take(pa.array(rows)).combine_chunks()
             yield from self.plan.tasks[number].lookup(sought).cast(HITS_SCHEMA).to_batches()
 
 

@@ -26,7 +26,7 @@ from hudi_hive.sync.diff import (
     find_column_steps,
     is_by_position,
     moved_partition,
-    new_partition,
+    new_partitions,
     new_table,
 )
 from hudi_hive.sync.table import TableSpec
@@ -188,7 +188,7 @@ class SyncExecutor:
         comments = {} if fresh or plan.existing is None else self._comments(plan)
         if partitions.add.num_rows:
             rows = zip(partitions.add["values"].to_pylist(), partitions.add["path"].to_pylist(), strict=True)
-            added = [new_partition(spec, values, path, comments, fresh=fresh) for values, path in rows]
+            added = new_partitions(spec, rows, comments, fresh=fresh)
             self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
         if partitions.move.num_rows:
             registered = self._registered(spec, partitions.move["name"].to_pylist())

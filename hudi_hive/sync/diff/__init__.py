@@ -11,7 +11,13 @@ from hudi_hive.sync.diff.concurrency import (
     expected_stamp,
     retry_on_conflict,
 )
-from hudi_hive.sync.diff.hive_objects import changed_table, existing_comments, moved_partition, new_partition, new_table
+from hudi_hive.sync.diff.hive_objects import (
+    changed_table,
+    existing_comments,
+    moved_partition,
+    new_partitions,
+    new_table,
+)
 from hudi_hive.sync.diff.metastore_partitions import batch_sizes
 from hudi_hive.sync.diff.plan import CREATE, RECREATE, SyncPlan, TablePlan
 from hudi_hive.sync.diff.planner import Planner
@@ -36,7 +42,7 @@ __all__ = [
     "is_by_position",
     "is_readable_as",
     "moved_partition",
-    "new_partition",
+    "new_partitions",
     "new_table",
     "normal_type",
     "retry_on_conflict",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import getpass
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -97,7 +97,7 @@ def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = 
         createTime=0,
         lastAccessTime=0,
         retention=0,
-        sd=_descriptor(spec, spec.base_path, {**comments, **spec.commented}),
+        sd=_descriptor(spec, spec.base_path, _fields(spec.columns, {**comments, **spec.commented})),
         partitionKeys=_fields(spec.partition_keys, {}),
         parameters=parameters,
         tableType="MANAGED_TABLE" if spec.managed else "EXTERNAL_TABLE",
@@ -261,43 +261,49 @@ def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:
     return {name: text for name, text in spec.commented.items() if name in comments and comments[name] != text}
 
 
-def new_partition(
-    spec: TableSpec, values: Sequence[str], path: str, comments: Mapping[str, str], *, fresh: bool
-) -> Partition:
-    """Make the struct of a new partition at ``path`` below the base path.
+def new_partitions(
+    spec: TableSpec, rows: Iterable[tuple[Sequence[str], str]], comments: Mapping[str, str], *, fresh: bool
+) -> list[Partition]:
+    """Make the structs of new partitions.
+
+    They share the structs of their columns: many partitions of a wide table would else have millions of them.
 
     Args:
-        spec: the table that it belongs to.
-        values: one value per partition key.
-        path: path relative to the base path.
+        spec: the table that they belong to.
+        rows: of each partition one value per partition key, and its path relative to the base path.
         comments: column name -> comment, as the table has them.
         fresh: the table was made in the same sync: partitions then have the parameters asked for and no more.
     """
-    descriptor = _descriptor(spec, join(spec.base_path, path), comments)
-    if fresh:
-        descriptor.serdeInfo.parameters = {**spec.serde_parameters, **_FORMAT_PARAMETER}
-    return Partition(
-        values=list(values),
-        dbName=spec.database,
-        tableName=spec.name,
-        createTime=0,
-        lastAccessTime=0,
-        sd=descriptor,
-        parameters={},
-    )
+    columns = _fields(spec.columns, comments)
+    partitions = []
+    for values, path in rows:
+        descriptor = _descriptor(spec, join(spec.base_path, path), columns)
+        if fresh:
+            descriptor.serdeInfo.parameters = {**spec.serde_parameters, **_FORMAT_PARAMETER}
+        partition = Partition(
+            values=list(values),
+            dbName=spec.database,
+            tableName=spec.name,
+            createTime=0,
+            lastAccessTime=0,
+            sd=descriptor,
+            parameters={},
+        )
+        partitions.append(partition)
+    return partitions
 
 
 def moved_partition(existing: Partition, spec: TableSpec, path: str, comments: Mapping[str, str]) -> Partition:
     """Copy a partition with a new location and the table's columns and classes; its parameters are kept."""
     partition = copy.deepcopy(existing)
     location = qualified_like(join(spec.base_path, path), partition.sd.location or "")
-    partition.sd = _descriptor(spec, location, comments)
+    partition.sd = _descriptor(spec, location, _fields(spec.columns, comments))
     return partition
 
 
-def _descriptor(spec: TableSpec, location: str, comments: Mapping[str, str]) -> StorageDescriptor:
+def _descriptor(spec: TableSpec, location: str, columns: list[FieldSchema]) -> StorageDescriptor:
     descriptor = StorageDescriptor(
-        cols=_fields(spec.columns, comments),
+        cols=columns,
         location=location,
         compressed=False,
         numBuckets=0,

@@ -69,6 +69,14 @@ class ArchivedTimeline:
             best[(instant.requested, instant.comparable_action)] = instant  # sorted, so the highest state comes last
         return tuple(best.values())
 
+    def moved(self, instant: Instant) -> Instant | None:
+        """The archived instant of an active one that is archived in the same state; None without."""
+        return self._highest.get(instant.sort_key)
+
+    @cached_property
+    def _highest(self) -> dict[InstantOrder, Instant]:
+        return {instant.sort_key: instant for instant in self.instants}
+
     def completed_since(self, time: str) -> frozenset[tuple[str, str]]:
         """Requested times and comparable actions of completed archived instants, from a requested time on.
 
@@ -82,7 +90,14 @@ class ArchivedTimeline:
         return tuple(instant for instant in self.instants if begin <= instant.requested <= end)
 
     def completion_times(self) -> pa.Table:
-        """Requested and completion times of the completed archived writes, a table of :data:`COMPLETION_SCHEMA`."""
+        """Requested and completion times of the completed archived writes, a table of :data:`COMPLETION_SCHEMA`.
+
+        Each of its columns is one chunk.
+        """
+        return self._completion_times
+
+    @cached_property
+    def _completion_times(self) -> pa.Table:
         writes = [i for i in self.instants if i.is_completed and i.action in COMPLETED_WRITE_ACTIONS]
         return pa.table(
             [

@@ -43,7 +43,7 @@ class HistoryArchive:
         self._folder = folder
         self._active = active
         # The row group read last: payloads are read in order of time, so that the next one is often in the same group.
-        self._last_group: tuple[tuple[str, int], pa.Table] | None = None
+        self._last_group: _RowGroup | None = None
 
     def entries(self) -> Iterator[Instant]:
         """Yield all archived instants, which are completed.
@@ -104,31 +104,28 @@ class HistoryArchive:
     def _column(self, instant: Instant, column: str) -> dict[str, Any] | None:
         uri = self._storage.uri(instant.path)
         try:
-            table = self._row_group(instant)
+            group = self._row_group(instant)
         except PathNotFoundError as error:
             raise self._vanished(error) from error
-        if table is None:
+        if group is None:
             raise CorruptFileError("archived instant is no longer in its file", path=uri, instant=instant.requested)
-        same = pc.and_(pc.equal(table["instantTime"], instant.requested), pc.equal(table["action"], instant.action))
-        values = table.filter(same)[column]
-        data = values[0].as_py() if len(values) else None
-        return decode_payload(data or b"", uri, instant.requested)
+        return decode_payload(group.value(instant, column) or b"", uri, instant.requested)
 
-    def _row_group(self, instant: Instant) -> pa.Table | None:
+    def _row_group(self, instant: Instant) -> _RowGroup | None:
         """Find the row group that holds an instant by its bounds, since files are sorted."""
         last = self._last_group
-        if last is not None and last[0][0] == instant.path and _holds(last[1], instant):
-            return last[1]
+        if last is not None and last.path == instant.path and last.holds(instant):
+            return last
         with self._open(instant.path, _PAYLOADS) as file:
             column = _column_index(file, "instantTime")
             for number in range(file.metadata.num_row_groups):
                 bounds = file.metadata.row_group(number).column(column).statistics
                 if bounds is not None and bounds.has_min_max and not bounds.min <= instant.requested <= bounds.max:
                     continue
-                table = file.read_row_group(number, columns=_PAYLOADS)
-                if _holds(table, instant):
-                    self._last_group = ((instant.path, number), table)
-                    return table
+                group = _RowGroup(instant.path, file.read_row_group(number, columns=_PAYLOADS))
+                if group.holds(instant):
+                    self._last_group = group
+                    return group
         return None
 
     def _read_times(self, path: str, size: int | None = None) -> pa.Table:
@@ -247,8 +244,32 @@ def _range_of(path: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def _holds(table: pa.Table, instant: Instant) -> bool:
-    return bool(pc.any(pc.equal(table["instantTime"], instant.requested)).as_py())
+class _RowGroup:
+    """A row group of an archive file, whose rows are found without going through all of them for each instant.
+
+    Args:
+        path: the file.
+        table: the row group's columns :data:`_PAYLOADS`.
+    """
+
+    def __init__(self, path: str, table: pa.Table) -> None:
+        self.path = path
+        self._table = table
+        self._rows: dict[tuple[str | None, str | None], int] = {}
+        columns = (table[name].cast(pa.string()).to_pylist() for name in ("instantTime", "action"))
+        for row, key in enumerate(zip(*columns, strict=True)):
+            self._rows.setdefault(key, row)
+        self._times = {time for time, _ in self._rows}
+
+    def holds(self, instant: Instant) -> bool:
+        """Whether an instant of the same requested time is here."""
+        return instant.requested in self._times
+
+    def value(self, instant: Instant, column: str) -> bytes | None:
+        """The value of a column in the row of an instant; None without the row, too."""
+        row = self._rows.get((instant.requested, instant.action))
+        data: bytes | None = None if row is None else self._table[column][row].as_py()
+        return data
 
 
 def _column_index(file: pq.ParquetFile, name: str) -> int:

@@ -6,17 +6,20 @@ Source: docs/format.md#states-and-payloads, docs/format.md#archived-timeline.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TimelineError
+from hudi_hive.errors import FileVanishedError, InstantNotFoundError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.instants import Instant, State, comparable_action, instant_file_name
 from hudi_hive.timeline.payloads import Fields, corrupt, decode_payload
+
+_T = TypeVar("_T")
 
 
 class InstantFiles:
@@ -84,10 +87,7 @@ class InstantFiles:
         try:
             data = self._storage.read_bytes(instant.path)
         except PathNotFoundError as error:
-            moved = self._since_archived(instant)
-            if moved is None:
-                raise self._vanished(instant) from error
-            return self.archived().payload(moved)
+            return self._of_archived(instant, lambda archive, moved: archive.payload(moved), error)
         return decode_payload(data, self._storage.uri(instant.path), instant.requested)
 
     def plan(self, instant: Instant, actions: tuple[str, ...], *, required: bool = True) -> Fields:
@@ -105,7 +105,7 @@ class InstantFiles:
         if instant.comparable_action not in map(comparable_action, actions):
             raise self.lacks(instant, f"plan of {' or '.join(actions)}")
         if instant not in self._active:
-            return self._archived_plan(instant, required)
+            return self._plan_in(self.archived(), instant, required)
         for action in actions:
             path = f"{self._folder}/{instant_file_name(instant.requested, action, State.REQUESTED)}"
             try:
@@ -117,21 +117,38 @@ class InstantFiles:
             if record is None and required:
                 raise corrupt("the plan is empty", uri, instant.requested)
             return Fields(record or {}, uri, instant.requested)
-        moved = self._since_archived(instant)
-        if moved is None:
-            raise self._vanished(instant)
-        return self._archived_plan(moved, required)
+        return self._of_archived(instant, lambda archive, moved: self._plan_in(archive, moved, required))
 
-    def _archived_plan(self, instant: Instant, required: bool) -> Fields:
-        record = self.archived().plan(instant)
+    def _plan_in(self, archive: ArchivedTimeline, instant: Instant, required: bool) -> Fields:
+        record = archive.plan(instant)
         if record is None and required:
             raise self.lacks(instant, "plan in the archive")
         return Fields(record or {}, self._storage.uri(instant.path), instant.requested)
 
-    def _since_archived(self, instant: Instant) -> Instant | None:
-        """Find an instant in the archive, which is loaded again."""
-        instants = self.archived(reload=True).instants
-        return next((candidate for candidate in instants if candidate.sort_key == instant.sort_key), None)
+    def _of_archived(
+        self,
+        instant: Instant,
+        read: Callable[[ArchivedTimeline, Instant], _T],
+        cause: PathNotFoundError | None = None,
+    ) -> _T:
+        """Read of an instant that was archived since the timeline was loaded.
+
+        The archive as it is loaded already is looked at first: an archival moves many instants, and each of them would
+        load all of it again.
+
+        Raises:
+            InstantNotFoundError: it is not in the archive as of now, either.
+        """
+        with self._lock:
+            loaded = self._archive
+        if loaded is not None and (moved := loaded.moved(instant)) is not None:
+            with suppress(FileVanishedError):  # merged into another file since
+                return read(loaded, moved)
+        archive = self.archived(reload=True)
+        moved = archive.moved(instant)
+        if moved is None:
+            raise self._vanished(instant) from cause
+        return read(archive, moved)
 
     def _vanished(self, instant: Instant) -> InstantNotFoundError:
         return InstantNotFoundError(

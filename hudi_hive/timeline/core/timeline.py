@@ -297,11 +297,9 @@ class Timeline(WrittenNames):
         return self._per_value(instants, self._committed)
 
     def _committed(self, times: pa.Array) -> pa.Array:
-        completed = self._derive(
-            "completed_times", lambda: _strings(sorted({i.requested for i in self.write_instants()}))
-        )
-        mask = pc.is_in(times, value_set=completed)
-        first = self.first_active()
+        requested, _ = self._derive("completions", self._completions)
+        mask = pc.is_in(times, value_set=requested)
+        first = self._derive("first_active", self.first_active)
         if first is not None:
             mask = pc.or_(mask, pc.fill_null(pc.less(times, first), False))
         return mask
@@ -326,18 +324,20 @@ class Timeline(WrittenNames):
         missing = pa.scalar(None, pa.string())
         if self.layout == 1:
             return pc.if_else(committed, times, missing)
-        known = {instant.requested: instant.completed for instant in self.write_instants()}
-        result = _strings(list(known.values())).take(pc.index_in(times, value_set=_strings(list(known))))
+        # Planners ask for the files of some partitions at a time.
+        requested, completed = self._derive("completions", self._completions)
+        result = completed.take(pc.index_in(times, value_set=requested))
         unknown = pc.and_(committed, pc.is_null(result))
         if not pc.any(unknown).as_py():
             return result
         archive = self.archived().completion_times()
-        older = (
-            archive["completed"]
-            .combine_chunks()
-            .take(pc.index_in(times, value_set=archive["requested"].combine_chunks()))
-        )
+        older = archive["completed"].chunk(0).take(pc.index_in(times, value_set=archive["requested"].chunk(0)))
         return pc.if_else(unknown, pc.coalesce(older, times), result)
+
+    def _completions(self) -> tuple[pa.Array, pa.Array]:
+        """Requested and completion times of the completed writes."""
+        times = {instant.requested: instant.completed for instant in self.write_instants()}
+        return _strings(list(times)), _strings(list(times.values()))
 
     @staticmethod
     def _per_value(instants: pa.Array | pa.ChunkedArray, judge: Callable[[pa.Array], pa.Array]) -> pa.Array:

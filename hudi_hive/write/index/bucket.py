@@ -172,8 +172,9 @@ class BucketIndex(Index):
 
     def start_anew(self, partitions: Sequence[str]) -> None:
         """Take partitions as empty, as they are to an overwrite: their buckets get new file groups."""
-        self._file_ids = {pair: name for pair, name in self._file_ids.items() if pair[0] not in partitions}
-        self._listed_partitions.update(partitions)
+        emptied = set(partitions)
+        self._file_ids = {pair: name for pair, name in self._file_ids.items() if pair[0] not in emptied}
+        self._listed_partitions |= emptied
 
     def groups(self, partitions: Sequence[str]) -> pa.Table:
         """The file groups of partitions: ``partition``, ``bucket``, ``file_id``.

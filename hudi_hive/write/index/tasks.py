@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.tables import HITS_SCHEMA, joined_hits, one_array
 
-_MOST_PROBED: Final = 1 << 20
-"""Keys of files that are held against the sought ones at a time."""
+_LEAST_PROBED: Final = 1 << 20
+"""Keys of files that are held against the sought ones at a time, or as many as these where they are more."""
 
 
 class LookupTask(Protocol):
@@ -50,7 +50,7 @@ class SliceTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        return joined_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing())])
+        return joined_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing(), len(sought))])
 
     def existing(self) -> Iterator[tuple[pa.Array, int]]:
         """Yield the keys of the slices, each array with the number of its slice."""
@@ -62,14 +62,18 @@ class SliceTask:
                 yield keys, number
 
 
-def _probes(existing: Iterator[tuple[pa.Array, int]]) -> Iterator[list[tuple[pa.Array, int]]]:
-    """Arrays of keys gathered to some size: each set of them costs one hash table of the sought keys."""
+def _probes(existing: Iterator[tuple[pa.Array, int]], sought: int) -> Iterator[list[tuple[pa.Array, int]]]:
+    """Arrays of keys gathered to some size: each set of them costs one hash table of the sought keys.
+
+    So a set is no smaller than the table, or all of them would cost the product of both kinds of keys.
+    """
+    most = max(_LEAST_PROBED, sought)
     gathered: list[tuple[pa.Array, int]] = []
     rows = 0
     for keys, number in existing:
         gathered.append((keys, number))
         rows += len(keys)
-        if rows >= _MOST_PROBED:
+        if rows >= most:
             yield gathered
             gathered, rows = [], 0
     if gathered:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -252,9 +253,11 @@ def _tasks(context: ServiceContext, write_context: WriteContext, plan: Clusterin
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     tasks = []
-    groups = plan.slices["group"]
-    for number in pc.unique(groups).to_pylist():
-        own = slices.filter(pc.equal(groups, number))
+    at = plan.slices["group"].to_numpy()
+    by_group = np.argsort(at, kind="stable")
+    numbers, starts = np.unique(at[by_group], return_index=True)
+    for number, rows in zip(numbers.tolist(), np.split(by_group, starts[1:]), strict=False):
+        own = slices.take(pa.array(rows))
         partition = own["partition"][0].as_py()
         outputs = tuple(
             NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))

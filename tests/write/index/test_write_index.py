@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup, open_index
+from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup, open_index, tasks
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.options.config import WriteConfig
@@ -184,3 +185,19 @@ def test_a_record_index_of_each_partition_is_refused(tmp_path):
     with pytest.raises(UnsupportedTableError, match="each partition") as caught:
         open_index(config, client)
     assert "SIMPLE" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(("sought", "probes"), [(2, 5), (50, 1), (25, 2)])
+def test_existing_keys_are_compared_in_sets_as_large_as_that_of_the_sought(monkeypatch, tmp_path, sought, probes):
+    """Each set costs a hash table of all sought keys, of which there must not be one for each part of the table."""
+    table = HudiTable.create(tmp_path / "t", name="t", version=8, record_keys=["id"], partition_fields=["p"])
+    rows = {"id": [f"k{number}" for number in range(50)], "p": [f"p{number % 5}" for number in range(50)]}
+    table.insert(pa.table(rows), {"hoodie.metadata.enable": "false"})
+    index = open_index(WriteConfig.of({"hoodie.index.type": "GLOBAL_SIMPLE"}, table.config), table.client)
+    sets = []
+    probe = tasks.hits_of
+    monkeypatch.setattr(tasks, "_LEAST_PROBED", 1)
+    monkeypatch.setattr(tasks, "hits_of", lambda existing, *rest: sets.append(existing) or probe(existing, *rest))
+    tags = index.tag(keys_table([(f"k{number}", "p0") for number in range(sought)]))
+    assert tags.column("current_file_id").null_count == 0
+    assert len(sets) == probes
