@@ -92,9 +92,18 @@ def threads_of_clients():
     return {one for one in threading.enumerate() if one.name.startswith("metastore_")}
 
 
-def slow_down(server, *methods):
-    for method in methods:
-        server.inject("delay", method=method, times=None, seconds=0.05)
+def gathered(server, method, count, table="wide"):
+    """Hold calls of a method on a table back until so many of them have been under way at once."""
+    together, arrived, do = threading.Event(), itertools.count(1), server._do
+
+    def holding(call, listener):
+        if call.method == method and table in str(call.arguments):
+            if next(arrived) >= count:
+                together.set()
+            together.wait(SECONDS)
+        return do(call, listener)
+
+    server._do = holding
 
 
 def spoil(client):
@@ -111,7 +120,7 @@ def spoil(client):
 
 @pytest.mark.parametrize(("option", "connections"), [(1, 1), (3, 3), (None, 4)])
 def test_batches_go_over_as_many_connections_as_the_option_says(server, table, option, connections):
-    slow_down(server, ADD)
+    gathered(server, ADD, connections)
     report = HiveSyncTool(config_of(server, table, connections=option)).sync()
     assert (server.connections, server.most_at_once) == (connections, connections)
     assert report.calls == server.counts
@@ -124,7 +133,8 @@ def test_alterations_and_drops_go_over_several_connections_when_asked_to(server,
     HiveSyncTool(config_of(server, table)).sync()
     expected = state(client, "wide")
     spoil(client)
-    slow_down(server, ALTER, DROP)
+    for method in (ALTER, DROP):
+        gathered(server, method, at_once)
     before, most = server.connections, most_at_once(server)
     report = HiveSyncTool(config_of(server, table, connections=option, incremental=False)).sync()
     assert (most[ALTER], most[DROP]) == (at_once, at_once)
@@ -142,7 +152,7 @@ def test_the_stamp_comes_behind_all_batches(server, client, table):
         return alter(database, name, new, context)
 
     server.catalog.alter_table_with_environment_context = noted
-    slow_down(server, ADD)
+    gathered(server, ADD, 4)
     HiveSyncTool(config_of(server, table)).sync()
     assert seen == [(ALL, True)]
 
@@ -161,7 +171,7 @@ def test_an_error_of_one_batch_ends_the_sync_and_leaves_nothing_behind(server, c
     HiveSyncTool(config_of(server, table)).sync()
     expected = state(client, "wide")
     spoil(client)
-    slow_down(server, ALTER)
+    gathered(server, ALTER, 2)
     server.inject("drop", method=ALTER, at=2)
     calls, open_before, threads = server.counts, open_connections(server), threads_of_clients()
     with pytest.raises(MetastoreLostError):
@@ -218,7 +228,7 @@ def test_a_sync_of_many_batches_that_died_anywhere_can_be_run_again(client, tmp_
 
 
 def test_many_tables_get_the_connections_of_their_own_options(server, table):
-    slow_down(server, ADD)
+    gathered(server, ADD, 2, "t2")
     configs = [config_of(server, table, table=f"t{number}", connections=number) for number in (1, 2)]
     report = sync_many(configs, workers=1)
     assert report.failed == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import socket
@@ -129,6 +130,28 @@ def refused_change(folder: Path, options: Mapping[str, str]) -> Any:
         return _registered(client, folder), server.counts["drop_table_with_environment_context"]
 
 
+def side_by_side(folder: Path, options: Mapping[str, str]) -> Any:
+    """Whether a metastore has several calls of a sync at once: all of a kind are held until a second one is there."""
+    path = folder / "t"
+    _copy_on_write(path)
+    (folder / "metastore").mkdir()
+    with FakeMetastore(folder / "metastore") as server:
+        together, arrived, do = threading.Event(), itertools.count(1), server._do
+        awaited = min(2, int(options.get(sync.CONNECTIONS.name, sync.USUAL_CONNECTIONS)))
+
+        def holding(call: Any, listener: Any) -> Any:
+            if call.method == "add_partitions_req":
+                if next(arrived) >= awaited:
+                    together.set()
+                together.wait(300)
+            return do(call, listener)
+
+        server._do = holding  # type: ignore[method-assign]
+        made = {name: text.format(table=path, uri=server.uri) for name, text in options.items()}
+        HiveSyncTool(HiveSyncConfig.from_options(made)).sync()
+        return server.most_at_once > 1
+
+
 @contextmanager
 def _sql_server() -> Iterator[tuple[int, list[bytes]]]:
     """A port that takes one log-in and hangs up, and the bytes that it got."""
@@ -230,6 +253,7 @@ SYNC_CASES = (
     _case(sync.CREATE_MANAGED_TABLE, "true"),
     _case(sync.OMIT_METADATA_FIELDS, "true"),
     _case(sync.BATCH_SIZE, "1"),
+    _case(sync.CONNECTIONS, "1", side_by_side, BATCH_SIZE="1"),
     _case(sync.SYNC_COMMENT, "true", _TYPED),
     _case(sync.STRATEGY, "RO", _MERGED),
     _case(sync.FILTER_PUSHDOWN, "true", _AGAIN),
