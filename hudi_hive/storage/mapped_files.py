@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,6 +23,8 @@ def spill_folder(folder: str | None) -> str:
     Raises:
         StorageError: it cannot be made.
     """
+    import tempfile  # not at the start of every command: it loads much
+
     place = folder or tempfile.gettempdir()
     with mapped_errors(place):
         os.makedirs(place, exist_ok=True)
@@ -44,6 +45,8 @@ def map_file(storage: Storage, path: str, folder: str | None = None) -> memoryvi
         PathNotFoundError: the file does not exist.
         StorageError: it cannot be read, or not be copied.
     """
+    import tempfile
+
     place = spill_folder(folder)
     with mapped_errors(place), tempfile.TemporaryFile(dir=place) as copy:
         # All that is there now: a log file may have grown since it was listed.

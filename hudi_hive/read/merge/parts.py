@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -79,6 +78,8 @@ def merge_in_parts(
         StorageError: the local disk is full, or the folder cannot be written.
         HudiHiveError: as :func:`~hudi_hive.read.merge.merge.merge_slice`.
     """
+    import tempfile  # not at the start of every command: it loads much
+
     with tempfile.TemporaryDirectory(prefix="hudi-hive-merge-", dir=spill_folder(parts.folder)) as folder:
         files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
         logs, base = files[: parts.count], files[parts.count :]
