@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.batches import rows_by_number
 from hudi_hive.formats.hash import hash_id, string_hashes
 from hudi_hive.schema import java_text
 from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
@@ -155,10 +156,7 @@ def rows_of_groups(keys: Sequence[str] | pa.Array, groups: int) -> Iterator[tupl
         keys: record keys.
         groups: number of file groups of the partition of the metadata table.
     """
-    at = group_indexes(keys, groups)
-    order = np.argsort(at, kind="stable")  # once: to look for each group's keys costs groups times keys
-    numbers, starts = np.unique(at[order], return_index=True)
-    yield from zip(numbers.tolist(), np.split(order, starts[1:]), strict=False)
+    return rows_by_number(group_indexes(keys, groups))
 
 
 def _text(data: bytes) -> str:

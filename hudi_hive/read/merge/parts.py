@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from hudi_hive.batches import gathered_tables
 from hudi_hive.formats.hash import key_hashes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
@@ -88,7 +89,7 @@ def merge_in_parts(
                 spreading = pool.submit(_spread_logs, pieces, spec, reconcile, logs)
                 if not parts.beside:
                     spreading.result()
-                _spread_base(base_batches or (), spec, schema, base)
+                _spread_base(base_batches or (), spec, base)
                 blocks = spreading.result()
             for file in files:
                 parts.on_spill(file.close())
@@ -172,27 +173,13 @@ def _spread_logs(
     return blocks
 
 
-def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, schema: pa.Schema, files: list[_PartFile]) -> None:
+def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: list[_PartFile]) -> None:
     """Write base rows to the files of their keys' parts, many at a time, so that these have few small batches."""
-    for group in _groups(batches):
-        rows = one_batch(pa.Table.from_batches(group, schema))
+    for table in gathered_tables(batches, _WAITING_BYTES):
+        rows = one_batch(table)
         for file, share in zip(files, _shares(rows, record_keys(rows, spec), len(files)), strict=True):
             if share.num_rows:
                 file.add(share)
-
-
-def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            size += batch.nbytes
-        if size >= _WAITING_BYTES:
-            yield waiting
-            waiting, size = [], 0
-    if waiting:
-        yield waiting
 
 
 def _shares(rows: pa.RecordBatch, keys: pa.Array, parts: int) -> list[pa.RecordBatch]:

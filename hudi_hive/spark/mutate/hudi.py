@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
+from hudi_hive.batches import gathered_tables
 from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.mutation.acid_write import MergeClauses, WhenMatched, WhenNotMatched
 from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, RecordStager
@@ -25,7 +26,6 @@ from hudi_hive.spark.write import (
     Batches,
     as_schema,
     commit_changes,
-    gathered_tables,
     nullable,
     step,
     write_changes,

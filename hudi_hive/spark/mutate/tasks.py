@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from hudi_hive.batches import gathered_tables
 from hudi_hive.errors import MutationError, RecordIdentifierError
 from hudi_hive.formats.orc import DELETE, INSERT, parse_hive_type
 from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable, partition_path
 from hudi_hive.mutation.acid_write import Incoming, MergeRules, MutatorCoordinator, read_incoming
 from hudi_hive.mutation.core import join_values
-from hudi_hive.spark.write import Batches, as_schema, gathered_tables, step
+from hudi_hive.spark.write import Batches, as_schema, step
 from hudi_hive.write.records import operation_numbers
 
 OPERATION: Final = "_hudi_hive_operation"

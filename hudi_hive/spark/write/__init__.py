@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         IS_NEW,
         Batches,
         as_schema,
-        gathered_tables,
         step,
     )
     from hudi_hive.spark.write.write_frame import WriteMode, delete_partitions, replace_table, sync_of, write
@@ -58,7 +57,6 @@ __all__ = [
     "default_tasks",
     "delete_partitions",
     "drop_index",
-    "gathered_tables",
     "init_metadata",
     "nullable",
     "persisted_frames",
@@ -98,7 +96,6 @@ _HOMES = {
     "default_tasks": "rows",
     "delete_partitions": "write_frame",
     "drop_index": "services",
-    "gathered_tables": "tasks",
     "init_metadata": "services",
     "nullable": "changes",
     "persisted_frames": "rows",

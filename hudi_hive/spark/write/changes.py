@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from hudi_hive.batches import gathered_tables
 from hudi_hive.errors import SchemaError, UnknownColumnError
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.spark.bridge import (
@@ -39,7 +40,6 @@ from hudi_hive.spark.write.tasks import (
     IS_NEW,
     Batches,
     as_schema,
-    gathered_tables,
     step,
 )
 from hudi_hive.spark.write.write_frame import sync_of

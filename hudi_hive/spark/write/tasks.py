@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from hudi_hive.batches import gathered_tables, rows_by_number
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.read.remote import serialize_error
 from hudi_hive.spark.bridge import freeze_imports, in_microseconds
@@ -63,20 +64,6 @@ def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
             raise serialize_error(error) from None
 
     return with_serialized_errors
-
-
-def gathered_tables(batches: Batches, size: int) -> Iterator[pa.Table]:
-    """Combine batches to tables of about ``size`` bytes."""
-    gathered: list[pa.RecordBatch] = []
-    total = 0
-    for batch in batches:
-        gathered.append(batch)
-        total += batch.nbytes
-        if total >= size:
-            yield pa.Table.from_batches(gathered)
-            gathered, total = [], 0
-    if gathered:
-        yield pa.Table.from_batches(gathered)
 
 
 def as_schema(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
@@ -266,10 +253,8 @@ class LookKeysUp:
             return
         keys = pa.concat_tables(tables).combine_chunks()
         at = keys.column(TASK).to_numpy()
-        order = np.argsort(at, kind="stable")  # once, not all keys for each look-up task
-        numbers, starts = np.unique(at[order], return_index=True)
         keys = keys.select(["key", "partition"])
-        for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=False):
+        for number, rows in rows_by_number(at):
             sought = keys.take(pa.array(rows)).combine_chunks()
             yield from self.plan.tasks[number].lookup(sought).cast(HITS_SCHEMA).to_batches()
 

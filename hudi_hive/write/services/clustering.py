@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.batches import rows_by_number
 from hudi_hive.errors import CommitOutcomeUnknownError, WriteConflictError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
@@ -253,10 +253,7 @@ def _tasks(context: ServiceContext, write_context: WriteContext, plan: Clusterin
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     tasks = []
-    at = plan.slices["group"].to_numpy()
-    by_group = np.argsort(at, kind="stable")
-    numbers, starts = np.unique(at[by_group], return_index=True)
-    for number, rows in zip(numbers.tolist(), np.split(by_group, starts[1:]), strict=False):
+    for number, rows in rows_by_number(plan.slices["group"].to_numpy()):
         own = slices.take(pa.array(rows))
         partition = own["partition"][0].as_py()
         outputs = tuple(
