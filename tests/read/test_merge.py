@@ -13,6 +13,7 @@ from hudi_hive.read.columns import Reconciler
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.parts import MergeParts, merge_in_parts
 from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.storage import spill_folder
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
 from tests.support.running.long import long_case
@@ -214,7 +215,7 @@ def check_history(name, data, parts=1):
 
 def in_parts(batches, logs, spec, schema, parts):
     spilled = []
-    rule = MergeParts(parts, None, spilled.append, functools.partial(in_order, threads=2), beside=True)
+    rule = MergeParts(parts, spill_folder(None), spilled.append, functools.partial(in_order, threads=2), beside=True)
     reconcile = functools.partial(_by_name, schema)
     got = list(merge_in_parts(iter(batches), iter(logs.blocks), spec, schema, rule, reconcile=reconcile))
     assert len(spilled) == 2 * parts

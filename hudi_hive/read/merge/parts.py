@@ -11,6 +11,7 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -23,7 +24,7 @@ from hudi_hive.formats.hash import key_hashes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints
-from hudi_hive.storage import mapped_errors, spill_folder
+from hudi_hive.storage import mapped_errors
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.table.merge import MergeSpec
 
@@ -43,16 +44,16 @@ class MergeParts:
 
     Attributes:
         count: of parts.
-        folder: where their files go; None for the system's folder for temporary files.
+        folder: where their files go, as of :func:`~hudi_hive.storage.spill_folder`.
         on_spill: is told the bytes that went to the disk.
         in_order: gives the rows of producers, of which it may run some at a time, in their order.
         beside: whether log records and base rows may go to their files at the same time.
     """
 
     count: int
-    folder: str | None
+    folder: str
     on_spill: Callable[[int], None]
-    in_order: Callable[[Iterable[_Rows]], Iterator[pa.RecordBatch]]
+    in_order: Callable[[Iterable[_Rows]], Generator[pa.RecordBatch, None, None]]
     beside: bool = False
 
 
@@ -81,7 +82,7 @@ def merge_in_parts(
     """
     import tempfile  # not at the start of every command: it loads much
 
-    with tempfile.TemporaryDirectory(prefix="hudi-hive-merge-", dir=spill_folder(parts.folder)) as folder:
+    with tempfile.TemporaryDirectory(prefix="hudi-hive-merge-", dir=parts.folder) as folder:
         files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
         logs, base = files[: parts.count], files[parts.count :]
         try:
@@ -101,12 +102,8 @@ def merge_in_parts(
                 logs[number].remove()
                 base[number].remove()
 
-            rows = parts.in_order(partial(rows_of, number) for number in range(parts.count))
-            try:
+            with closing(parts.in_order(partial(rows_of, number) for number in range(parts.count))) as rows:
                 yield from rows
-            finally:
-                if isinstance(rows, Generator):
-                    rows.close()  # before the files go
         finally:
             for file in files:
                 file.close()

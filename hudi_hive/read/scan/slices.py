@@ -152,9 +152,13 @@ class SliceReader:
             yield from base
             yield from (reconcile(piece) for piece in pieces if isinstance(piece, LogData))
             return
-        spilled = partial(self.storage.counters.add, "bytes_spilled")
-        threads = self.part_threads
-        rule = MergeParts(parts, folder, spilled, partial(in_order, threads=threads), beside=threads > 1)
+        rule = MergeParts(
+            count=parts,
+            folder=folder,
+            on_spill=partial(self.storage.counters.add, "bytes_spilled"),
+            in_order=partial(in_order, threads=self.part_threads),
+            beside=self.part_threads > 1,
+        )
         path = self.storage.uri()
         yield from merge_in_parts(base, pieces, self.merge.spec, self.needed, rule, reconcile=reconcile, path=path)
 
