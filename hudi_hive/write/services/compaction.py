@@ -78,7 +78,7 @@ def compact(context: ServiceContext, *, recent: bool = False) -> list[Instant]:
     pending = now.client.timeline.pending({COMPACTION})
     done = [execute_compaction(context, one) for one in pending if not is_beating(context, one.requested)]
     settings = WriteConfig.of(context.options, context.client.config).compaction
-    _check_table(context.client)
+    refuse_copy_on_write(context.client)
     with context.lock():
         now = context.reload()
         planned = _scheduled(now, settings, None)
@@ -134,7 +134,7 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
         WriteError: version 6: a write is pending, whose log files would be lost on the older slices.
     """
     settings = WriteConfig.of(context.options, context.client.config).compaction
-    _check_table(context.client)
+    refuse_copy_on_write(context.client)
     with context.lock():
         return _scheduled(context.reload(), settings, partitions)
 
@@ -154,7 +154,12 @@ def _scheduled(now: ServiceContext, settings: CompactionSettings, partitions: Se
     return now.writer.create_requested(COMPACTION, time, payload)
 
 
-def _check_table(client: MetaClient) -> None:
+def refuse_copy_on_write(client: MetaClient) -> None:
+    """Refuse to compact a table that has no log files.
+
+    Raises:
+        UnsupportedTableError: the table is copy-on-write.
+    """
     if not client.config.is_merge_on_read:
         raise UnsupportedTableError(
             "only merge-on-read tables are compacted",

@@ -6,17 +6,17 @@ What inline services do behind a commit is done here by the same conditions, and
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from hudi_hive.errors import HudiHiveError, InvalidOptionError, UnsupportedTableError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.timeline import Instant
 from hudi_hive.write.coordination import reported
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services.compaction import compaction_is_due
+from hudi_hive.write.services.compaction import compaction_is_due, refuse_copy_on_write
 from hudi_hive.write.services.inline import archive_if_due, clean_if_due, clustering_is_due
 from hudi_hive.write.services.partition_ttl import check_lifetimes, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
@@ -101,12 +101,8 @@ class ServiceRounds:
 
     def _refuse(self, context: ServiceContext) -> None:
         """Refuse at once what would fail in every round."""
-        if ServiceKind.COMPACT in self._chosen and not context.client.config.is_merge_on_read:
-            raise UnsupportedTableError(
-                "only merge-on-read tables are compacted",
-                path=context.client.base_path,
-                remedy="leave the compaction out; a clustering joins small files of this table",
-            )
+        if ServiceKind.COMPACT in self._chosen:
+            refuse_copy_on_write(context.client)
         if ServiceKind.TTL in self._chosen:
             check_lifetimes(context.client, _config(context).ttl)
         if ServiceKind.INDEX in self._chosen:
@@ -184,24 +180,16 @@ class ServiceRounds:
             yield ServiceEvent(event.service, event.instant, event.detail, event.error, warnings)
 
     def _compact(self, context: ServiceContext) -> Iterator[ServiceEvent]:
-        failed = False
-        for run in run_planned_compactions(context):
-            failed = failed or run.error is not None
-            yield _of_run(ServiceKind.COMPACT, run, context)
-        now = context.reload()
-        if not failed and compaction_is_due(now.client, _config(now).compaction):
-            for instant in TableServices(now).compact():
-                yield _completed(ServiceKind.COMPACT, instant, now)
+        def is_due(now: ServiceContext) -> bool:
+            return compaction_is_due(now.client, _config(now).compaction)
+
+        return _planned_and_due(ServiceKind.COMPACT, context, run_planned_compactions, is_due, TableServices.compact)
 
     def _cluster(self, context: ServiceContext) -> Iterator[ServiceEvent]:
-        failed = False
-        for run in run_planned_clusterings(context):
-            failed = failed or run.error is not None
-            yield _of_run(ServiceKind.CLUSTER, run, context)
-        now = context.reload()
-        if not failed and clustering_is_due(now.client, _config(now).clustering):
-            for instant in TableServices(now).cluster():
-                yield _completed(ServiceKind.CLUSTER, instant, now)
+        def is_due(now: ServiceContext) -> bool:
+            return clustering_is_due(now.client, _config(now).clustering)
+
+        return _planned_and_due(ServiceKind.CLUSTER, context, run_planned_clusterings, is_due, TableServices.cluster)
 
     def _ttl(self, context: ServiceContext) -> Iterator[ServiceEvent]:
         expired = expire_partitions(context.reload())
@@ -238,6 +226,24 @@ class ServiceRounds:
 
 def _config(context: ServiceContext) -> WriteConfig:
     return WriteConfig.of(context.options, context.client.config)
+
+
+def _planned_and_due(
+    kind: ServiceKind,
+    context: ServiceContext,
+    run_planned: Callable[[ServiceContext], Iterator[PlanRun]],
+    is_due: Callable[[ServiceContext], bool],
+    run: Callable[[TableServices], Iterable[Instant]],
+) -> Iterator[ServiceEvent]:
+    """Run the plans there are and, if none of them failed, one more where that is due."""
+    failed = False
+    for one in run_planned(context):
+        failed = failed or one.error is not None
+        yield _of_run(kind, one, context)
+    now = context.reload()
+    if not failed and is_due(now):
+        for instant in run(TableServices(now)):
+            yield _completed(kind, instant, now)
 
 
 def _of_run(kind: ServiceKind, run: PlanRun, context: ServiceContext) -> ServiceEvent:
