@@ -213,15 +213,20 @@ def _rows_of(column: pa.Array, keys: pa.Array) -> Positions:
 def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | None) -> pa.RecordBatch:
     # The image is read where it lies in the log file's bytes.
     with open_parquet_bytes(block.content, block.path) as file:
-        names = file.schema.names
-        selected = names if columns is None else [name for name in columns if name in names]
+        selected = _selected_columns(file, columns)
         chosen: pa.Array | None = None
-        if keys is not None and RECORD_KEY in names:
+        if keys is not None and RECORD_KEY in file.schema.names:
             chosen = pa.array(_rows_of(_whole(block, file, [RECORD_KEY]).column(0), keys))
             if not len(chosen):
                 return one_batch(file.schema.empty_table().select(selected))
         batch = _whole(block, file, selected)
     return batch if chosen is None else batch.take(chosen)
+
+
+def _selected_columns(file: BaseFile, columns: list[str] | None) -> list[str]:
+    """Columns of a block's Parquet image that are wanted; all without ``columns``."""
+    names: list[str] = file.schema.names
+    return names if columns is None else [name for name in columns if name in names]
 
 
 def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatch:
@@ -234,8 +239,7 @@ def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatc
 
 def _parquet_pieces(block: LogBlock, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
     with open_parquet_bytes(block.content, block.path) as file:
-        names = file.schema.names
-        selected = names if columns is None else [name for name in columns if name in names]
+        selected = _selected_columns(file, columns)
         if not selected:
             yield empty_columns(file.num_rows)
             return
