@@ -21,6 +21,7 @@ from hudi_hive.sync.table import LAST_COMMIT
 from hudi_hive.testing import FakeMetastore
 from tests.support.faults.sync_faults import Stage, Story, die_everywhere, spoil_partitions
 from tests.support.fixture_tables import unzip_fixture
+from tests.support.metastore.held_calls import hold_until_together
 from tests.support.metastore.sync_behaviour import DATABASE, state
 from tests.support.running.waiting import SECONDS, wait_until
 
@@ -92,20 +93,6 @@ def threads_of_clients():
     return {one for one in threading.enumerate() if one.name.startswith("metastore_")}
 
 
-def gathered(server, method, count, table="wide"):
-    """Hold calls of a method on a table back until so many of them have been under way at once."""
-    together, arrived, do = threading.Event(), itertools.count(1), server._do
-
-    def holding(call, listener):
-        if call.method == method and table in str(call.arguments):
-            if next(arrived) >= count:
-                together.set()
-            together.wait(SECONDS)
-        return do(call, listener)
-
-    server._do = holding
-
-
 def spoil(client):
     """All partitions at a wrong place, and as many that are none."""
     partitions = list(client.partitions(DATABASE, "wide"))
@@ -120,7 +107,7 @@ def spoil(client):
 
 @pytest.mark.parametrize(("option", "connections"), [(1, 1), (3, 3), (None, 4)])
 def test_batches_go_over_as_many_connections_as_the_option_says(server, table, option, connections):
-    gathered(server, ADD, connections)
+    hold_until_together(server, ADD, connections, "wide")
     report = HiveSyncTool(config_of(server, table, connections=option)).sync()
     assert (server.connections, server.most_at_once) == (connections, connections)
     assert report.calls == server.counts
@@ -129,12 +116,12 @@ def test_batches_go_over_as_many_connections_as_the_option_says(server, table, o
 
 
 @pytest.mark.parametrize(("option", "at_once"), [(3, 3), (None, 1)])
-def test_alterations_and_drops_go_over_several_connections_when_asked_to(server, client, table, option, at_once):
+def test_alterations_and_drops_use_the_connections_of_the_option(server, client, table, option, at_once):
     HiveSyncTool(config_of(server, table)).sync()
     expected = state(client, "wide")
     spoil(client)
     for method in (ALTER, DROP):
-        gathered(server, method, at_once)
+        hold_until_together(server, method, at_once, "wide")
     before, most = server.connections, most_at_once(server)
     report = HiveSyncTool(config_of(server, table, connections=option, incremental=False)).sync()
     assert (most[ALTER], most[DROP]) == (at_once, at_once)
@@ -152,7 +139,7 @@ def test_the_stamp_comes_behind_all_batches(server, client, table):
         return alter(database, name, new, context)
 
     server.catalog.alter_table_with_environment_context = noted
-    gathered(server, ADD, 4)
+    hold_until_together(server, ADD, 4, "wide")
     HiveSyncTool(config_of(server, table)).sync()
     assert seen == [(ALL, True)]
 
@@ -171,7 +158,7 @@ def test_an_error_of_one_batch_ends_the_sync_and_leaves_nothing_behind(server, c
     HiveSyncTool(config_of(server, table)).sync()
     expected = state(client, "wide")
     spoil(client)
-    gathered(server, ALTER, 2)
+    hold_until_together(server, ALTER, 2, "wide")
     server.inject("drop", method=ALTER, at=2)
     calls, open_before, threads = server.counts, open_connections(server), threads_of_clients()
     with pytest.raises(MetastoreLostError):
@@ -228,7 +215,7 @@ def test_a_sync_of_many_batches_that_died_anywhere_can_be_run_again(client, tmp_
 
 
 def test_many_tables_get_the_connections_of_their_own_options(server, table):
-    gathered(server, ADD, 2, "t2")
+    hold_until_together(server, ADD, 2, "t2")
     configs = [config_of(server, table, table=f"t{number}", connections=number) for number in (1, 2)]
     report = sync_many(configs, workers=1)
     assert report.failed == ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shutil
 import socket
@@ -20,6 +19,7 @@ from hudi_hive.metastore.connection import from_hive_properties, secured_uris
 from hudi_hive.options import Face, Option, metastore, sync, table, write
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
+from tests.support.metastore.held_calls import hold_until_together
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import made_once
 from tests.support.options.write_cases import LEAN, make, put, rows
@@ -136,17 +136,8 @@ def side_by_side(folder: Path, options: Mapping[str, str]) -> Any:
     _copy_on_write(path)
     (folder / "metastore").mkdir()
     with FakeMetastore(folder / "metastore") as server:
-        together, arrived, do = threading.Event(), itertools.count(1), server._do
         awaited = min(2, int(options.get(sync.CONNECTIONS.name, sync.USUAL_CONNECTIONS)))
-
-        def holding(call: Any, listener: Any) -> Any:
-            if call.method == "add_partitions_req":
-                if next(arrived) >= awaited:
-                    together.set()
-                together.wait(300)
-            return do(call, listener)
-
-        server._do = holding  # type: ignore[method-assign]
+        hold_until_together(server, "add_partitions_req", awaited)
         made = {name: text.format(table=path, uri=server.uri) for name, text in options.items()}
         HiveSyncTool(HiveSyncConfig.from_options(made)).sync()
         return server.most_at_once > 1

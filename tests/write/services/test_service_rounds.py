@@ -79,7 +79,7 @@ def test_services_run_in_order_when_they_are_due(tmp_path: Path) -> None:
     assert rounds.run() == [] and rounds.events == []
 
 
-def test_indexes_that_are_asked_for_are_made_once(version: int, tmp_path: Path) -> None:
+def test_missing_metadata_partitions_are_initialised_once(version: int, tmp_path: Path) -> None:
     path = copy_of(f"v{version}_cow_nonpart", tmp_path)
     options = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
     rounds = Rounds(path, ServiceKind.INDEX, **options)
