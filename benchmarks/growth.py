@@ -19,7 +19,6 @@ and the process fails then.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import gc
 import json
 import math
@@ -52,6 +51,7 @@ _REQUESTS: Final = ("lists", "opens", "reads", "exists", "writes", "deletes")
 def child(number: int, size: int, paths: Sequence[Path]) -> dict[str, float]:
     """The costs of a step at a size: the first path is that of the fixed part, each other one that of a turn."""
     from growth_steps import steps
+    from process_memory import memory_mb, reset_peak
 
     step = steps()[number]
     requests = count_requests()
@@ -83,19 +83,6 @@ def count_requests() -> Counter[str]:
 
     IoCounters.add = counted  # type: ignore[method-assign]
     return counts
-
-
-def reset_peak() -> float:
-    """Start the peak of resident memory anew, without what was freed; what is resident, in MB."""
-    ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return memory_mb("VmRSS")
-
-
-def memory_mb(name: str) -> float:
-    """A line of the status of this process in MB."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.partition(f"{name}:")[2].split()[0]) / 1024
 
 
 # -- all sizes --------------------------------------------------------------------------------------------------------

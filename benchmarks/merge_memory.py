@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from process_memory import memory_mb, reset_peak
 
 from hudi_hive import HudiTable
 
@@ -65,8 +66,7 @@ def make(folder: str, rows: int) -> None:
 def read(folder: str, way: str) -> None:
     """Read the table in this process, and print what it took."""
     table = HudiTable.open(folder)
-    _reset_peak()
-    before = _resident("VmRSS")
+    before = reset_peak()
     cpu, wall = time.process_time(), time.perf_counter()
     rows, total = 0, 0
     for batch in table.scan(options=WAYS[way]).to_batches():
@@ -77,19 +77,10 @@ def read(folder: str, way: str) -> None:
         "sum": total,
         "cpu": time.process_time() - cpu,
         "wall": time.perf_counter() - wall,
-        "megabytes": (_resident("VmHWM") - before) / 1024,
+        "megabytes": memory_mb("VmHWM") - before,
         "spilled": table.client.storage.counters["bytes_spilled"],
     }
     print(json.dumps(figures))
-
-
-def _reset_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def _resident(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def main() -> None:

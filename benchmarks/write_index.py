@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from process_memory import memory_mb
 
 KINDS = ("SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "RECORD_INDEX")
 GROUP_ROWS = 100_000
@@ -106,8 +107,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         found, files = ours(options.path, options.measure, keys, options.threads)
     seconds = time.process_time() - start
     # Not ru_maxrss, which begins with what the process that started this one had.
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    peak = memory_mb("VmHWM")
     return {"seconds": seconds, "found": found, "files": files, "megabytes": peak, "keys": keys.num_rows}
 
 
