@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import Function1, JavaValue, Weak
-from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table, table_of_key
+from hudi_hive.spark.bridge import Function1, JavaValue, Weak, relations
+from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table, table_of_entry
 from hudi_hive.spark.scan import Environment, relation_plan
 
 CACHE_LABEL = "hudi_hive.RelationCache"
@@ -47,23 +47,21 @@ class SessionHook:
             return None
         return find_table(jvm, self.session, database, name)
 
-    def plan(self, key: JavaValue) -> JavaValue | None:
-        """The plan of a table as it is now, by its key in the catalog's cache; None for what is not a synced table.
+    def plan(self, entry: JavaValue) -> JavaValue:
+        """The plan of a table as it is now, by its entry in the catalog.
 
         Raises:
-            HudiHiveError: it is one, but cannot be read.
+            HudiHiveError: it cannot be read.
         """
-        entry = table_of_key(self.environment.jvm, self.session, key)
-        if entry is None:
-            return None
-        if not entry.native:
+        table = table_of_entry(entry)
+        if not table.native:
             raise SparkError(
-                f"{entry.declared.name} was synced without Spark's table properties, and Spark would read old file "
+                f"{table.declared.name} was synced without Spark's table properties, and Spark would read old file "
                 "versions beside the new ones",
-                path=entry.location,
+                path=table.location,
                 remedy="sync it with hoodie.datasource.hive_sync.sync_as_datasource=true, or use hudi_hive.spark.table",
             )
-        return relation_plan(self.environment, self.session, entry.location, entry.query(), entry.declared)
+        return relation_plan(self.environment, self.session, table.location, table.query(), table.declared)
 
     # -- hooks -----------------------------------------------------------------------------------------------------
 
@@ -94,14 +92,15 @@ class SessionHook:
 
     def _new_cache(self, delegate: JavaValue) -> JavaValue:
         """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
-        return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan), Function1(self._refuse))
+        jvm = self.environment.jvm
+        callbacks = Function1(self.plan), Function1(self._refuse)
+        return jvm.made("RelationCache", delegate, self.session, relations(jvm), *callbacks)
 
-    def _refuse(self, key: JavaValue) -> None:
+    def _refuse(self, entry: JavaValue) -> None:
         """Refuse ``saveAsTable`` with mode ``overwrite`` from where nothing of this package stands in its place."""
-        entry = table_of_key(self.environment.jvm, self.session, key)
-        name, location = ("the table", None) if entry is None else (entry.declared.name, entry.location)
+        table = table_of_entry(entry)
         raise SparkError(
-            f"saveAsTable with mode overwrite would drop {name} before it writes",
-            path=location,
+            f"saveAsTable with mode overwrite would drop {table.declared.name} before it writes",
+            path=table.location,
             remedy="use INSERT OVERWRITE, or CREATE OR REPLACE TABLE … AS SELECT",
         )

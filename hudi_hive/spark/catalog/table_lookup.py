@@ -55,20 +55,15 @@ class HudiTableEntry:
 
 def find_table(jvm: Jvm, session: JavaValue, database: str | None, name: str) -> HudiTableEntry | None:
     """The synced table of this name, or None: no such table, a view, or a table of another kind."""
-    return _entry(relations(jvm).entry(session, database, name))
+    entry = relations(jvm).entry(session, database, name)
+    return None if entry is None else table_of_entry(entry)
 
 
-def table_of_key(jvm: Jvm, session: JavaValue, key: JavaValue) -> HudiTableEntry | None:
-    """The synced table of a key of the session catalog's cache of relations, or None."""
-    return _entry(relations(jvm).entry(session, key))
-
-
-def _entry(relation: JavaValue | None) -> HudiTableEntry | None:
-    if relation is None:
-        return None
-    description = json.loads(relation.text())
+def table_of_entry(entry: JavaValue) -> HudiTableEntry:
+    """The synced table of an ``Entry`` of ``Relations.java``."""
+    description = json.loads(entry.text())
     columns = StructType.fromJson(json.loads(description["columns"]))
-    declared = Declared(description["name"], columns, tuple(description["partition columns"]), relation)
+    declared = Declared(description["name"], columns, tuple(description["partition columns"]), entry)
     read_optimised = parse_java_boolean(str(description["read optimised"]))
     properties = description["properties"]
     return HudiTableEntry(declared, description["location"], read_optimised, description["native"], properties)

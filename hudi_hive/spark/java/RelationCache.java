@@ -13,21 +13,34 @@ import java.lang.reflect.Proxy;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.function.BooleanSupplier;
 
+import org.apache.spark.api.java.function.Function2;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import scala.Function1;
 
 public class RelationCache implements InvocationHandler {
     private final Object delegate;
+    private final Object session;
+    private final Function2 entries;
     private final Function1 planned;
     private final Function1 replaced;
-    private final Map statements = new WeakHashMap(); // thread -> key -> plan; not ThreadLocal, whose values threads hold
+    private final Map statements = new WeakHashMap(); // thread -> its statement; not ThreadLocal, whose values threads hold
+
+    /** What one statement has looked up: key -> entry, and entry -> plan. */
+    private static class Statement {
+        final Map entries = new HashMap();
+        final Map plans = new HashMap();
+    }
 
     /**
-     * planned gives the plan of a key of the cache, or null for what is no synced table; replaced is called with the key
-     * of one that Spark is about to drop, and throws.
+     * entries gives the entry of a session's table and its key in the cache, or null for what is no synced table, planned
+     * the plan of an entry; replaced is called with the entry of a table that Spark is about to drop, and throws.
      */
-    public RelationCache(Object delegate, Function1 planned, Function1 replaced) {
+    public RelationCache(Object delegate, Object session, Function2 entries, Function1 planned, Function1 replaced) {
         this.delegate = delegate;
+        this.session = session;
+        this.entries = entries;
         this.planned = planned;
         this.replaced = replaced;
     }
@@ -45,7 +58,7 @@ public class RelationCache implements InvocationHandler {
     /** A statement begins in this thread: each table is looked at anew, and only once. */
     public void begin() {
         synchronized (statements) {
-            statements.put(Thread.currentThread(), new HashMap());
+            statements.put(Thread.currentThread(), new Statement());
         }
     }
 
@@ -57,13 +70,11 @@ public class RelationCache implements InvocationHandler {
         if (name.equals("equals")) {
             return Boolean.valueOf(proxy == arguments[0]);
         }
-        // The catalog is asked first: what Spark cached may be a table of this name that is gone by now.
-        Object found = name.equals("get") || name.equals("getIfPresent") ? plan(arguments[0]) : null;
-        if (found != null) {
-            if (isForReplacement()) {
-                replaced.apply(arguments[0]);
+        if (name.equals("get") || name.equals("getIfPresent")) {
+            Object plan = plan(arguments[0]);
+            if (plan != null) {
+                return plan;
             }
-            return found;
         }
         try {
             return method.invoke(delegate, arguments);
@@ -72,9 +83,38 @@ public class RelationCache implements InvocationHandler {
         }
     }
 
-    /** Whether saveAsTable with mode overwrite asks, which drops a table next, unlike that of other modes. */
-    private static boolean isForReplacement() {
+    /** The plan of a synced table; null for what is none. */
+    private Object plan(Object key) throws Exception {
+        Statement statement;
+        synchronized (statements) {
+            statement = (Statement) statements.get(Thread.currentThread());
+        }
+        if (statement == null) {
+            statement = new Statement();
+        }
+        // The catalog is asked first: what Spark cached may be a table of this name that is gone by now.
+        if (!statement.entries.containsKey(key)) {
+            statement.entries.put(key, entries.call(session, key));
+        }
+        Object entry = statement.entries.get(key);
+        if (entry == null) {
+            return null;
+        }
         StackTraceElement[] frames = new Throwable().getStackTrace();
+        if (isForReplacement(frames)) {
+            replaced.apply(entry);
+        }
+        if (isForEntry(frames) && ((BooleanSupplier) entry).getAsBoolean()) {
+            return new OneRowRelation();
+        }
+        if (!statement.plans.containsKey(entry)) {
+            statement.plans.put(entry, planned.apply(entry));
+        }
+        return statement.plans.get(entry);
+    }
+
+    /** Whether saveAsTable with mode overwrite asks, which drops a table next, unlike that of other modes. */
+    private static boolean isForReplacement(StackTraceElement[] frames) {
         for (int i = 0; i < frames.length; i++) {
             String name = frames[i].getClassName();
             if (name.endsWith(".DataFrameWriter") || name.endsWith(".DataFrameWriterImpl")) {
@@ -84,17 +124,16 @@ public class RelationCache implements InvocationHandler {
         return false;
     }
 
-    private Object plan(Object key) {
-        Map known;
-        synchronized (statements) {
-            known = (Map) statements.get(Thread.currentThread());
+    /**
+     * Whether the catalog of Spark 4 asks, which looks for no more than a plan that is there: lists and descriptions of
+     * tables, and DROP, would open each, and fail at one that is damaged or whose store does not answer.
+     */
+    private static boolean isForEntry(StackTraceElement[] frames) {
+        for (int i = 0; i < frames.length - 1; i++) {
+            if (frames[i].getMethodName().equals("getCachedTable")) {
+                return frames[i + 1].getClassName().endsWith(".V2SessionCatalog");
+            }
         }
-        if (known == null) {
-            return planned.apply(key);
-        }
-        if (!known.containsKey(key)) {
-            known.put(key, planned.apply(key));
-        }
-        return known.get(key);
+        return false;
     }
 }

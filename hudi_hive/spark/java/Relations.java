@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.hadoop.conf.Configuration;
@@ -66,7 +67,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-public class Relations {
+public class Relations implements org.apache.spark.api.java.function.Function2 {
     static final ObjectMapper JSON = new ObjectMapper();
 
     /**
@@ -152,7 +153,7 @@ public class Relations {
         told.put("name", table.database() + "." + table.identifier().table());
         told.put("columns", table.schema().json());
         told.put("partition columns", CollectionConverters.asJava(table.partitionColumnNames()));
-        return new Entry(table, JSON.writeValueAsString(told));
+        return new Entry(table, named, JSON.writeValueAsString(told));
     }
 
     /** A location with its scheme. */
@@ -166,18 +167,26 @@ public class Relations {
         return path.toString();
     }
 
-    /** The entry of a key of the cache of relations; as by its names. */
-    public Entry entry(Object session, QualifiedTableName key) throws Exception {
-        return entry(session, key.database(), key.name());
+    /** The entry of a session's table and its key in the cache of relations; as by its names. */
+    public Object call(Object session, Object key) throws Exception {
+        QualifiedTableName name = (QualifiedTableName) key;
+        return entry(session, name.database(), name.name());
     }
 
-    public static class Entry {
+    public static class Entry implements BooleanSupplier {
         final CatalogTable table;
+        final boolean named;
         final String text;
 
-        Entry(CatalogTable table, String text) {
+        Entry(CatalogTable table, boolean named, String text) {
             this.table = table;
+            this.named = named;
             this.text = text;
+        }
+
+        /** Whether Spark takes the table for one of the source hudi. */
+        public boolean getAsBoolean() {
+            return named;
         }
 
         /** What it says, as JSON. */

@@ -77,6 +77,7 @@ FEATURES: Final = (
             "sql.catalyst.expressions.InterpretedProjection",
             "sql.catalyst.parser.CatalystSqlParser",
             "sql.catalyst.plans.logical.LogicalPlan",
+            "sql.catalyst.plans.logical.OneRowRelation",
             "sql.catalyst.rules.Rule",
             "sql.catalyst.trees.Origin",
             "sql.catalyst.trees.TreeNode",

@@ -373,6 +373,11 @@ def test_a_damaged_commit(spark, synced, tmp_path):
     with pytest.raises(HudiHiveError) as caught:
         spark.table(table).collect()
     assert caught.value.instant == last.requested or last.requested in str(caught.value)
+    # What its entry says can be had all the same, and no other table is hidden by it.
+    database, name = table.split(".")
+    kinds = {entry.name: entry.tableType for entry in spark.catalog.listTables(database)}
+    assert kinds[name] == "EXTERNAL" and spark.catalog.getTable(table).tableType == "EXTERNAL"
+    assert "_hoodie_record_key" in {row.col_name for row in spark.sql(f"DESCRIBE {table}").collect()}
 
 
 def rewrite_column(path, name, kind, values=None):
