@@ -28,7 +28,7 @@ from hudi_hive.spark.bridge.py4j_errors import hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.sessions import in_session, planning_once, python_session, session_settings
-from hudi_hive.spark.bridge.shipping import map_in_arrow, ship
+from hudi_hive.spark.bridge.shipping import map_in_arrow, ship, use_this_python
 from hudi_hive.spark.bridge.store_options import (
     reader_settings,
     set_session_options,
@@ -87,5 +87,6 @@ __all__ = [
     "to_java",
     "unlogged",
     "use_session_options_in_pickles",
+    "use_this_python",
     "watch",
 ]

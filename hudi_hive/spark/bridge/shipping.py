@@ -7,6 +7,7 @@ py4j and in no closure that Spark keeps; and the file that a broadcast variable 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections import OrderedDict
@@ -60,6 +61,19 @@ class _MetricsParam(AccumulatorParam[Totals]):
 
     def __reduce__(self) -> tuple[type[_MetricsParam], tuple[()]]:
         return _MetricsParam, ()
+
+
+def use_this_python(context: SparkContext) -> None:
+    """Have tasks on this machine run by the Python of this process, where nobody chose another one.
+
+    PySpark takes the ``python3`` of the path, which lacks this package where a virtual environment was not activated.
+
+    Args:
+        context: one with executors elsewhere, or for which ``PYSPARK_PYTHON`` is set, stays as it is.
+    """
+    master = context.master or ""
+    if (master == "local" or master.startswith("local[")) and not os.environ.get("PYSPARK_PYTHON"):
+        context.pythonExec = sys.executable
 
 
 def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str, Any] | None = None) -> ShippedStep:

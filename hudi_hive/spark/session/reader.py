@@ -27,6 +27,7 @@ from hudi_hive.spark.bridge import (
     set_session_options,
     tidy_callbacks,
     use_session_options_in_pickles,
+    use_this_python,
 )
 from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
 from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
@@ -42,11 +43,13 @@ _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary(
 
 
 def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = None) -> SparkSession:
-    """Make synced Hudi tables readable by name in a running session and all sessions made from it later.
+    """Make Hudi tables readable and writable by name in a running session and all sessions made from it later.
 
     Afterwards ``SELECT … FROM db.t``, ``spark.table``, views, ``TIMESTAMP AS OF``, ``VERSION AS OF`` and
-    ``hudi_table_changes('db.t', begin[, end])`` work on tables that a sync put into the session's metastore. Every
-    statement sees the table as it is when the statement is analysed. Statements that would write are refused.
+    ``hudi_table_changes('db.t', begin[, end])`` work on tables that a sync put into the session's metastore, and so do
+    ``CREATE TABLE … USING hudi``, ``INSERT``, ``UPDATE``, ``DELETE``, ``MERGE``, ``ALTER``, ``CALL`` and
+    ``format("hudi")``. Every statement sees the table as it is when the statement is analysed. Tasks of a ``local[…]``
+    master run by the Python of this process, unless ``PYSPARK_PYTHON`` names another one.
 
     Args:
         spark: a session of classic PySpark 3.5 to 4.3; sessions made before this call and not enabled stay as they are.
@@ -293,5 +296,6 @@ def _of_context(context: SparkContext) -> Environment:
         if environment is None:
             jvm = Jvm(context)
             tidy_callbacks(jvm)
+            use_this_python(context)
             environment = _environments[context] = Environment(jvm)
         return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from pyspark.sql.readwriter import DataFrameWriter
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge import map_in_arrow, planning_once, statement_jobs
+from hudi_hive.spark.bridge import map_in_arrow, planning_once, statement_jobs, use_this_python
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import SparkExecutor
 
@@ -134,3 +135,17 @@ def test_tasks_may_import_what_the_driver_uses(spark: SparkSession) -> None:
 
     names = spark.sparkContext.parallelize([0], 1).map(imported).collect()
     assert names == [["enable", "read_acid", "PlannedScan"]]
+
+
+def test_tasks_on_this_machine_run_by_the_python_of_the_driver(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = spark.sparkContext
+    monkeypatch.setattr(context, "pythonExec", "python-that-is-not-there")
+    monkeypatch.setenv("PYSPARK_PYTHON", "python-that-is-not-there")
+    use_this_python(context)
+    assert context.pythonExec == "python-that-is-not-there"  # chosen by the user
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    use_this_python(context)
+    assert context.pythonExec == sys.executable
+    assert map_in_arrow(spark.range(3), lambda batches: batches, "id long").count() == 3
