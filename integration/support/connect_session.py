@@ -59,7 +59,7 @@ class Session:
 
     def _sql(self, text: str) -> list[list[Any]]:
         frame = self._spark.sql(text)
-        return self._rows(frame) if text.startswith("SELECT") else []
+        return self._rows(frame) if text.startswith("SELECT") else frame.collect()  # which must not run it again
 
     @staticmethod
     def _rows(frame: Any) -> list[list[Any]]:

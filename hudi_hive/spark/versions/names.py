@@ -325,7 +325,7 @@ FEATURES: Final = (
     ),
     Feature(
         "SQL that writes",
-        ("statements.entries", "statements.writes", "HudiSink.java", "RowsCommand.java"),
+        ("statements.entries", "statements.writes", "HudiSink.java", "EmptyCommand.java", "RowsCommand.java"),
         names=(
             "sql.Dataset",
             "sql.SparkSession",

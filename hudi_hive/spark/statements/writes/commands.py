@@ -29,8 +29,7 @@ def command(jvm: Jvm, text: str, run: Callable[[], Rows | None], columns: str = 
     """
     if columns:
         return call(jvm, text, {}, lambda _: run(), columns)
-    executor = jvm.package("execution.command").ExternalCommandExecutor(_Runner(run, jvm), text, jvm.map({}))
-    return jvm.package("catalyst.plans.logical").Project(jvm.seq([]), executor)
+    return jvm.made("EmptyCommand", _Runner(run, jvm), text, jvm.map({}))
 
 
 def call(
