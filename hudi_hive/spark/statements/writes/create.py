@@ -99,12 +99,13 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
         if not table.check_new():
             return
         rows = rows.drop(*META_FIELDS)
-        columns = table.ordered(hudi_columns(plain(rows.schema)))
-        operation = _operation(table)
-        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
-        _check_services(table, options)
-        with table.made(columns) as creation:
-            write(rows.select(*columns.names), table.base, options, "append", annotate=creation.annotate)
+        new = table.spelled(rows.schema)
+        columns = new.ordered(hudi_columns(plain(rows.schema)))
+        operation = _operation(new)
+        options = {**new.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
+        _check_services(new, options)
+        with new.made(columns) as creation:
+            write(rows.select(*columns.names), new.base, options, "append", annotate=creation.annotate)
 
     relation = sink(hook, f"CREATE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
@@ -125,6 +126,7 @@ def _create(table: NewTable, columns: StructType) -> None:
         )
     if not columns.fields:
         raise SparkError(f"CREATE TABLE {table.label} without columns", remedy="name columns, or use AS SELECT")
+    table = table.spelled(columns)
     ordered = hudi_columns(table.ordered(columns))
     with table.made(ordered):
         pass
@@ -168,6 +170,8 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
             remedy="leave PARTITIONED BY out: the table knows its partition columns",
         )
     client = MetaClient.load(table.base, table.stored)
+    shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
+    table = table.spelled(shown)
     WriteConfig.of(table.stated, client.config)
     if table.base_files_only is not None and not client.config.is_merge_on_read:
         raise SparkError(
@@ -175,7 +179,6 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
             path=table.base,
             remedy="leave the property out",
         )
-    shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
     stated = {one.name.lower(): one.metadata for one in columns}  # with the comments
     own = StructType(
         [
