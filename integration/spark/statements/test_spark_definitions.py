@@ -100,6 +100,23 @@ def test_fields_that_a_definition_names_in_another_case_are_the_columns(session,
     assert [tuple(row) for row in session.sql("SELECT id, Version, day FROM cased").collect()] == [(1, 5, "d")]
 
 
+def test_definitions_that_contradict_the_table_and_entries_that_go_together(session, tmp_path):
+    with pytest.raises(SchemaError, match="in another order"):
+        session.sql("CREATE TABLE n (id INT, a INT, b INT) USING hudi PARTITIONED BY (b, a)")
+    place = f"LOCATION '{tmp_path}/n'"
+    session.sql(f"CREATE TABLE n (id INT, s STRUCT<a: INT>) USING hudi {place} TBLPROPERTIES (type = 'mor')")
+    for columns in ("id INT, s MAP<STRING, INT>", "id INT, s STRUCT<a: INT, b: INT>", "id INT, v STRING"):
+        with pytest.raises(SchemaError, match="the table has"):
+            session.sql(f"CREATE TABLE other ({columns}) USING hudi {place}")
+    session.sql(f"CREATE TABLE other (id BIGINT, s STRUCT<a: INT>) USING hudi {place}")
+    assert session.table("other").schema["id"].dataType.simpleString() == "int"
+    for suffix, text in (("ro", "true"), ("rt", "false")):
+        session.sql(f"CREATE TABLE n_{suffix} USING hudi TBLPROPERTIES (hoodie.query.as.ro.table = '{text}') {place}")
+    session.sql("DROP TABLE n_ro PURGE")
+    assert [row.tableName for row in session.sql("SHOW TABLES").collect()] == ["other"]
+    assert not (tmp_path / "n").exists()
+
+
 @pytest.mark.long
 def test_partitions_without_rows_in_a_table_without_metadata_table(session, tmp_path):
     session.sql("SET hoodie.metadata.enable=false")

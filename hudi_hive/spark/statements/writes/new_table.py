@@ -275,6 +275,22 @@ class NewTable:
             )
         return StructType([one for one in columns if one not in last] + last)
 
+    def check_partitions(self, columns: StructType) -> None:
+        """Refuse partition columns in another order than the statement declares them in, as real Hudi does.
+
+        Rows would go by position to columns that they were not meant for.
+
+        Raises:
+            SchemaError: they are.
+        """
+        declared = [name for name in columns.names if name in self.partition_columns]
+        if sorted(declared) == sorted(self.partition_columns) and declared != list(self.partition_columns):
+            raise SchemaError(
+                f"CREATE TABLE {self.label} declares its partition columns as {', '.join(declared)}, and "
+                f"PARTITIONED BY ({', '.join(self.partition_columns)}) in another order",
+                remedy="declare the columns in the order of PARTITIONED BY",
+            )
+
     def create(self, columns: StructType) -> MetaClient:
         """Make the table in its folder."""
         config = WriteConfig.of(self.options())

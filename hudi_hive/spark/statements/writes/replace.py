@@ -80,6 +80,7 @@ def replace_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     def run() -> None:
         if not columns.fields:
             raise SparkError(f"REPLACE TABLE {table.label} without columns", remedy="name columns, or use AS SELECT")
+        table.check_partitions(columns)
         ordered = hudi_columns(table.ordered(columns))
         lock = table_lock(table.options(), target.client.storage, metastore=MetastoreLock.connect)
         in_place_of(target.client, lock, lambda path: replace(table, location=path).create(ordered))
