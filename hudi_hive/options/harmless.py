@@ -212,7 +212,7 @@ HARMLESS_OPTIONS: Final = (
         "hoodie.clean.trigger.strategy",
         choice("NUM_COMMITS"),
         "By what it is measured whether a clean is due.",
-        "commits are what is counted",
+        "commits are what is counted, the one strategy that Hudi has",
     ),
     _harmless(
         "hoodie.clean.async",
