@@ -209,6 +209,12 @@ HARMLESS_OPTIONS: Final = (
         aliases=("hoodie.clean.multiple.enabled",),
     ),
     _harmless(
+        "hoodie.clean.trigger.strategy",
+        choice("NUM_COMMITS"),
+        "By what it is measured whether a clean is due.",
+        "commits are what is counted, the one strategy that Hudi has",
+    ),
+    _harmless(
         "hoodie.clean.async",
         boolean,
         "Clean beside the write.",

@@ -62,12 +62,13 @@ COMPACTION_STRATEGY: Final = Option(
     "hoodie.compaction.strategy",
     java_class(
         "LogFileSizeBasedCompactionStrategy",
+        "LogFileNumBasedCompactionStrategy",
         "BoundedIOCompactionStrategy",
         "UnBoundedCompactionStrategy",
         others="leave the option out for the file groups with most log bytes first",
     ),
     "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
-    "Which file groups a compaction takes: those with most log bytes up to a bound, or all.",
+    "Which file groups a compaction takes: those with most log bytes, or most log files, up to a bound, or all.",
     honoured_by=(WRITE,),
 )
 COMPACTION_TARGET_IO: Final = Option(

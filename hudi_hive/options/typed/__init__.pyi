@@ -117,6 +117,7 @@ WriteOptions = TypedDict(
         "hoodie.clean.parallelism": str | bool | float,
         "hoodie.clean.policy": str | bool | float,
         "hoodie.clean.trigger.max.commits": str | bool | float,
+        "hoodie.clean.trigger.strategy": str | bool | float,
         "hoodie.cleaner.commits.retained": str | bool | float,
         "hoodie.cleaner.fileversions.retained": str | bool | float,
         "hoodie.cleaner.hours.retained": str | bool | float,

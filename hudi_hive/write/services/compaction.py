@@ -183,7 +183,7 @@ def _refuse_pending_writes(client: MetaClient) -> None:
 
 
 def plan_operations(client: MetaClient, settings: CompactionSettings, partitions: Sequence[str] | None) -> pa.Table:
-    """Slices to compact, those with most log bytes first: ``OPERATIONS_SCHEMA`` and ``metrics``."""
+    """Slices to compact, those with most log bytes or files first: ``OPERATIONS_SCHEMA`` and ``metrics``."""
     slices = client.file_system_view(partitions).latest_file_slices()
     counts = pc.list_value_length(slices["log_files"])
     slices = slices.filter(pc.and_(pc.greater(counts, 0), pc.greater_equal(counts, settings.log_count_threshold)))
@@ -192,7 +192,9 @@ def plan_operations(client: MetaClient, settings: CompactionSettings, partitions
     slices = slices.filter(pa.array([place not in busy for place in places], pa.bool_()))
     rows = slices.to_pylist()
     logs = np.array([sum(row["log_sizes"]) for row in rows], np.int64)
-    order = np.argsort(-logs, kind="stable")
+    by_files = "LogFileNumBased" in settings.strategy
+    weights = np.array([len(row["log_files"]) for row in rows], np.int64) if by_files else logs
+    order = np.argsort(-weights, kind="stable")
     order = order[logs[order] >= settings.log_size_threshold]
     chosen: list[dict[str, Any]] = []
     left = settings.target_io_mb * _MIB if "UnBounded" not in settings.strategy else None

@@ -45,8 +45,17 @@ def actions(path):
 
 def test_compaction_savepoint_and_restore(table, tmp_path):
     session, path = table("mor"), tmp_path / "acted"
-    assert call(session, "create_savepoint('acted')") == [(True,)]
+    assert call(session, "create_savepoint(table => 'acted', comment => 'the beginning')") == [(True,)]
+    assert any(b"the beginning" in file.read_bytes() for file in path.glob(".hoodie/timeline/*.savepoint"))
     assert call(session, "create_savepoint('acted')") == [(False,)]
+    markers = [path / ".hoodie" / ".temp" / instant / "f.marker.CREATE" for instant in ("101", "20240131102030")]
+    for marker in markers:
+        marker.parent.mkdir(parents=True)
+        marker.touch()
+    with pytest.raises(SparkError, match="is no instant time"):
+        call(session, "delete_marker(table => 'acted', instant_time => '101,../101')")
+    assert call(session, "delete_marker(table => 'acted', instant_time => '101,20240131102030')") == [(True,)]
+    assert not any(marker.parent.exists() for marker in markers)
     session.sql("UPDATE acted SET v = 2.0")
     assert call(session, "run_compaction(op => 'schedule', table => 'acted')") == []  # not due yet
     options = "options => 'hoodie.compact.inline.max.delta.commits=1'"

@@ -40,6 +40,11 @@ def test_ways_to_write_a_call(session):
     session.conf.set("spark.sql.ansi.enforceReservedKeywords", "true")
     assert session.sql("CALL show_commits(table => 'called', limit => 1)").collect() == newest
     session.conf.unset("spark.sql.ansi.enforceReservedKeywords")
+    sizes = [
+        session.sql(f"CALL stats_file_sizes(path => '{unzip_fixture('v8_cow_nonpart')}', partition_path => '{glob}')")
+        for glob in ("", "/*")
+    ]
+    assert sizes[0].collect() == sizes[1].collect() and sizes[0].count() > 1  # there are no partitions to choose from
     assert "show_commits" in session.sql("CALL help").first().result
     assert "Call show_commits" in session.sql("EXPLAIN CALL show_commits('called')").first().plan
 
@@ -54,6 +59,7 @@ def test_ways_to_write_a_call(session):
         ("show_commits(table => 'called', 1)", "without a name stands behind"),
         ("show_commits(table => NULL)", "table is NULL"),
         ("show_commits(table => 'called', filter => 'nothing > 3')", "filter 'nothing > 3' cannot be applied"),
+        ("stats_file_sizes('called', '/*/*')", "has 2 levels, the partitions have 1"),
         ("show_nothing()", "no procedure 'show_nothing'"),
         ("show_commits(table => 'nowhere')", "no Hudi table nowhere"),
     ],

@@ -86,6 +86,37 @@ def test_partitions_columns_and_names(session, metastore, tmp_path):
     assert HudiTable.open(path).scan().to_arrow().num_rows == 0
 
 
+def test_fields_that_a_definition_names_in_another_case_are_the_columns(session, tmp_path):
+    session.sql(
+        "CREATE TABLE cased (Id INT, Version INT, Day STRING) USING hudi PARTITIONED BY (day) "
+        f"TBLPROPERTIES (primaryKey = 'ID', preCombineField = 'version') LOCATION '{tmp_path}/cased'"
+    )
+    session.sql("INSERT INTO cased VALUES (1, 2, 'd'), (1, 1, 'd')")
+    config = MetaClient.load(str(tmp_path / "cased")).config
+    assert (config.record_keys, config.ordering_fields) == (("Id",), ("Version",))
+    assert config.partition_fields == ("Day",)
+    session.sql("CREATE OR REPLACE TABLE cased USING hudi TBLPROPERTIES (primaryKey = 'iD') AS SELECT * FROM cased")
+    session.sql("UPDATE cased SET version = 5 WHERE ID = 1")
+    assert [tuple(row) for row in session.sql("SELECT id, Version, day FROM cased").collect()] == [(1, 5, "d")]
+
+
+def test_definitions_that_contradict_the_table_and_entries_that_go_together(session, tmp_path):
+    with pytest.raises(SchemaError, match="in another order"):
+        session.sql("CREATE TABLE n (id INT, a INT, b INT) USING hudi PARTITIONED BY (b, a)")
+    place = f"LOCATION '{tmp_path}/n'"
+    session.sql(f"CREATE TABLE n (id INT, s STRUCT<a: INT>) USING hudi {place} TBLPROPERTIES (type = 'mor')")
+    for columns in ("id INT, s MAP<STRING, INT>", "id INT, s STRUCT<a: INT, b: INT>", "id INT, v STRING"):
+        with pytest.raises(SchemaError, match="the table has"):
+            session.sql(f"CREATE TABLE other ({columns}) USING hudi {place}")
+    session.sql(f"CREATE TABLE other (id BIGINT, s STRUCT<a: INT>) USING hudi {place}")
+    assert session.table("other").schema["id"].dataType.simpleString() == "int"
+    for suffix, text in (("ro", "true"), ("rt", "false")):
+        session.sql(f"CREATE TABLE n_{suffix} USING hudi TBLPROPERTIES (hoodie.query.as.ro.table = '{text}') {place}")
+    session.sql("DROP TABLE n_ro PURGE")
+    assert [row.tableName for row in session.sql("SHOW TABLES").collect()] == ["other"]
+    assert not (tmp_path / "n").exists()
+
+
 @pytest.mark.long
 def test_partitions_without_rows_in_a_table_without_metadata_table(session, tmp_path):
     session.sql("SET hoodie.metadata.enable=false")

@@ -95,7 +95,16 @@ def test_inserts_go_by_names_and_by_the_sessions_operation(session, tmp_path):
     session.sql("SET hoodie.sql.insert.mode=non-strict")
     session.sql("INSERT INTO t VALUES (1, 'again', 9, 'x')")
     assert rows(session, "SELECT name FROM t WHERE id = 1") == [("a",), ("again",)]
-    assert operations(place) == ["UPSERT"] * 3 + ["INSERT", "INSERT_OVERWRITE", "BULK_INSERT"]
+    session.sql("SET hoodie.sql.insert.mode=upsert")
+    session.sql("SET hoodie.sql.bulk.insert.enable=false")
+    session.sql("SET hoodie.datasource.write.insert.drop.duplicates=true")  # which counts beside a mode alone
+    session.sql("INSERT INTO t VALUES (4, 'late', 9, 'x'), (5, 'f', 9, 'x')")
+    assert rows(session, "SELECT name FROM t WHERE id > 3") == [("e",), ("f",)]
+    session.sql("RESET hoodie.sql.insert.mode")
+    session.sql("INSERT INTO t VALUES (4, 'new', 9, 'x')")
+    assert rows(session, "SELECT name FROM t WHERE id = 4") == [("new",)]
+    expected = ["UPSERT"] * 3 + ["INSERT", "INSERT_OVERWRITE", "BULK_INSERT", "INSERT", "UPSERT"]
+    assert operations(place) == expected
 
 
 def test_inserts_with_schema_evolution_and_of_conditions(session, metastore, thorough):

@@ -72,6 +72,20 @@ def test_log_blocks_hold_the_updated_columns_alone(session, tmp_path):
     assert shown == [(1, 7, "x", 5.0, 11, "u"), (3, None, None, 3.0, 10, "n")]
 
 
+def test_fields_beside_a_nested_key_change(session):
+    session.sql("CREATE TABLE n (s STRUCT<Id: INT, x: STRING>, v INT) USING hudi TBLPROPERTIES (primaryKey = 's.id')")
+    session.sql("INSERT INTO n VALUES (named_struct('Id', 1, 'x', 'a'), 1), (named_struct('Id', 2, 'x', 'b'), 2)")
+    source = (
+        "MERGE INTO n t USING (SELECT named_struct('Id', {}, 'x', 'm') AS s, 8 AS v) q ON {} "
+        "WHEN MATCHED THEN UPDATE SET "
+    )
+    session.sql(source.format(2, "t.s.id = q.s.id") + "*")
+    session.sql(source.format(1, "t.s.id = q.s.id") + "s.x = 'n'")
+    with pytest.raises(Exception, match="changes s, which its records keys"):
+        session.sql(source.format(3, "t.v = q.v") + "*")
+    assert rows_of(session, "SELECT s.id, s.x, v FROM n") == [(1, "n", 1), (2, "m", 8)]
+
+
 @pytest.mark.long
 def test_tables_without_keys_take_all_clauses_and_records_move_by_a_global_index(session):
     session.sql("CREATE TABLE k (id INT, v INT) USING hudi")

@@ -22,6 +22,7 @@ from hudi_hive.write.services.compaction import (
     compact,
     compaction_is_due,
     execute_compaction,
+    plan_operations,
     schedule_compaction,
 )
 from tests.support.fixture_tables import VERSIONS
@@ -57,6 +58,19 @@ def test_compaction_keeps_all_rows(case: str, version: int, tmp_path: Path) -> N
     optimised = HudiTable.open(path).scan(query_type="read_optimized").to_arrow()
     assert optimised.num_rows == len(before)
     assert compact(context_of(path)) == []
+
+
+def test_the_strategy_says_which_slices_come_first(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    definition: dict[str, Any] = {"table_type": "MERGE_ON_READ", "record_keys": ["id"], "partition_fields": ["p"]}
+    table = HudiTable.create(path, name="t", **definition)
+    table.upsert(pa.table({"id": [1, 2], "p": ["many", "large"], "v": ["", ""]}))
+    for part in ("many", "large", "many"):
+        text = "".join(map(chr, range(256, 9000))) if part == "large" else ""
+        table.upsert(pa.table({"id": [1 if part == "many" else 2], "p": [part], "v": [text]}))
+    for strategy, first in (("LogFileNumBased", "many"), ("LogFileSizeBased", "large")):
+        settings = CompactionSettings(strategy=f"{strategy}CompactionStrategy")
+        assert plan_operations(MetaClient.load(path), settings, None)["partition"].to_pylist()[0] == first
 
 
 def test_the_plan_opens_a_slice_and_can_be_run_later(version: int, tmp_path: Path) -> None:

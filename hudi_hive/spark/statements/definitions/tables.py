@@ -74,19 +74,25 @@ def _refuse_managed(target: WriteTarget, entry: SessionEntry) -> None:
 
 
 def _further_entries(target: WriteTarget, entry: SessionEntry) -> list[str]:
-    """Names of the entries that show the base files of the same table, or all its rows, behind a suffix."""
-    names = []
-    for suffix, shown in _SHOWN_AS.items():
-        name = f"{entry.name}{suffix}"
-        if not entry.catalog.tableExists(entry.identifier(name)):
-            continue
-        storage = entry.table(name).storage()
-        location, says = option(storage.locationUri()), option(storage.properties().get(HOODIE_QUERY_AS_RO_TABLE))
-        says = says if says is not None else option(entry.table(name).properties().get(HOODIE_QUERY_AS_RO_TABLE))
-        same = location is not None and location_of(str(location.toString())) == location_of(target.location)
-        if same and str(says).lower() == shown:
-            names.append(name)
-    return names
+    """Names of the other entries of a table: its own, and those that show base files or all rows, behind a suffix."""
+    shows = _SHOWN_AS.get(entry.name[-3:].lower())
+    base = entry.name if shows is None or not _shows(target, entry, entry.name, shows) else entry.name[:-3]
+    further = [
+        f"{base}{suffix}" for suffix, shown in _SHOWN_AS.items() if _shows(target, entry, f"{base}{suffix}", shown)
+    ]
+    own = [base] if _shows(target, entry, base, None) else []
+    return [name for name in (*own, *further) if name != entry.name]
+
+
+def _shows(target: WriteTarget, entry: SessionEntry, name: str, shown: str | None) -> bool:
+    """Whether an entry is of the same table, and says of which rows it shows what is asked; None for nothing."""
+    if not entry.catalog.tableExists(entry.identifier(name)):
+        return False
+    storage = entry.table(name).storage()
+    location, says = option(storage.locationUri()), option(storage.properties().get(HOODIE_QUERY_AS_RO_TABLE))
+    says = says if says is not None else option(entry.table(name).properties().get(HOODIE_QUERY_AS_RO_TABLE))
+    same = location is not None and location_of(str(location.toString())) == location_of(target.location)
+    return same and (None if says is None else str(says).lower()) == shown
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError
 from hudi_hive.names import (
     HOODIE_DATASOURCE_WRITE_OPERATION,
     HOODIE_PREFIX,
@@ -99,12 +99,13 @@ def create_as_plan(hook: SessionHook, node: JavaValue) -> JavaValue:
         if not table.check_new():
             return
         rows = rows.drop(*META_FIELDS)
-        columns = table.ordered(hudi_columns(plain(rows.schema)))
-        operation = _operation(table)
-        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
-        _check_services(table, options)
-        with table.made(columns) as creation:
-            write(rows.select(*columns.names), table.base, options, "append", annotate=creation.annotate)
+        new = table.spelled(rows.schema)
+        columns = new.ordered(hudi_columns(plain(rows.schema)))
+        operation = _operation(new)
+        options = {**new.options(), HOODIE_DATASOURCE_WRITE_OPERATION: operation, COMBINE_BEFORE_INSERT.name: "false"}
+        _check_services(new, options)
+        with new.made(columns) as creation:
+            write(rows.select(*columns.names), new.base, options, "append", annotate=creation.annotate)
 
     relation = sink(hook, f"CREATE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
@@ -125,6 +126,8 @@ def _create(table: NewTable, columns: StructType) -> None:
         )
     if not columns.fields:
         raise SparkError(f"CREATE TABLE {table.label} without columns", remedy="name columns, or use AS SELECT")
+    table = table.spelled(columns)
+    table.check_partitions(columns)
     ordered = hudi_columns(table.ordered(columns))
     with table.made(ordered):
         pass
@@ -168,6 +171,8 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
             remedy="leave PARTITIONED BY out: the table knows its partition columns",
         )
     client = MetaClient.load(table.base, table.stored)
+    shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
+    table = table.spelled(shown)
     WriteConfig.of(table.stated, client.config)
     if table.base_files_only is not None and not client.config.is_merge_on_read:
         raise SparkError(
@@ -175,7 +180,7 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
             path=table.base,
             remedy="leave the property out",
         )
-    shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
+    _check_existing(table, columns, shown)
     stated = {one.name.lower(): one.metadata for one in columns}  # with the comments
     own = StructType(
         [
@@ -186,6 +191,38 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
     )
     names = [name for name in own.names if name.lower() in {one.lower() for one in client.config.partition_fields}]
     table.register(replace(table, partition_columns=tuple(names)).ordered(own), names)
+
+
+def _check_existing(table: NewTable, columns: StructType, shown: StructType) -> None:
+    """Refuse columns that cannot be those of the table in the folder, as real Hudi: as many, with others among them.
+
+    Raises:
+        SchemaError: one is no column of the table, or has a type of another kind.
+    """
+    own = {one.name.lower(): one.dataType for one in shown if one.name not in META_FIELDS}
+    if len(columns) != len(own):
+        return  # the table's columns count
+    for column in columns:
+        kind = own.get(column.name.lower())
+        if kind is None or not _is_alike(column.dataType, kind):
+            has = "no such column" if kind is None else f"it as {kind.simpleString()}"
+            raise SchemaError(
+                f"CREATE TABLE {table.label} with {column.name} {column.dataType.simpleString()}: the table has {has}",
+                path=table.base,
+                remedy="leave the columns out: the table knows its own",
+            )
+
+
+def _is_alike(one: DataType, other: DataType) -> bool:
+    """Whether two types are of one kind: structs of as many fields, arrays, maps, or neither."""
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_is_alike(a.dataType, b.dataType) for a, b in pairs)
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return _is_alike(one.elementType, other.elementType)
+    if isinstance(one, MapType) and isinstance(other, MapType):
+        return _is_alike(one.keyType, other.keyType) and _is_alike(one.valueType, other.valueType)
+    return not any(isinstance(kind, StructType | ArrayType | MapType) for kind in (one, other))
 
 
 def _operation(table: NewTable) -> str:

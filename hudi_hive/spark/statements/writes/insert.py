@@ -117,10 +117,22 @@ def _insert(target: WriteTarget) -> Operation:
         assert operation is not None
     elif mode is not None:
         operation = _of_mode(target, mode.lower(), ordered=ordered)
+        if _leaves_out(target):
+            operation = Operation.BULK_INSERT if operation is Operation.BULK_INSERT else Operation.INSERT
     else:
         operation = Operation.UPSERT if ordered else Operation.INSERT
     looks = (target.option(DUPLICATE_POLICY.name) or DuplicatePolicy.NONE.value).lower() != DuplicatePolicy.NONE.value
     return Operation.INSERT if looks and operation is Operation.UPSERT else operation
+
+
+def _leaves_out(target: WriteTarget) -> bool:
+    """Whether an insert leaves out rows of keys that are there: as real Hudi, where a mode decides its operation."""
+    if not target.client.config.record_keys or target.option(HOODIE_SQL_INSERT_MODE) is None:
+        return False
+    names = (HOODIE_DATASOURCE_WRITE_OPERATION, HOODIE_SPARK_SQL_INSERT_INTO_OPERATION)
+    if any(target.option(name) is not None for name in names):
+        return False
+    return parse_java_boolean(target.option(INSERT_DROP_DUPLICATES.name) or "false")
 
 
 def _stated(target: WriteTarget, name: str) -> Operation | None:
@@ -187,10 +199,12 @@ def _options(target: WriteTarget, operation: Operation) -> dict[str, str]:
         SparkError: rows to leave out where nobody looks which records are there.
     """
     config = target.client.config
-    texts = {name: text for name, text in target.settings.items() if name != INSERT_DROP_DUPLICATES.name}
+    leaves_out = operation in (Operation.INSERT, Operation.BULK_INSERT) and _leaves_out(target)
+    dropped = () if leaves_out else (INSERT_DROP_DUPLICATES.name,)
+    texts = {name: text for name, text in target.settings.items() if name not in dropped}
     if config.record_keys and config.ordering_fields:
         texts.setdefault(COMBINE_BEFORE_INSERT.name, "true")
-    drops = texts.get(DUPLICATE_POLICY.name, "").lower() == DuplicatePolicy.DROP.value
+    drops = leaves_out or texts.get(DUPLICATE_POLICY.name, "").lower() == DuplicatePolicy.DROP.value
     if drops and operation is Operation.BULK_INSERT:
         raise SparkError(
             f"INSERT INTO {target.name}: a bulk insert does not look for records that are there",

@@ -37,7 +37,6 @@ from hudi_hive.spark.statements.writes.evolution import (
 from hudi_hive.spark.statements.writes.merge_condition import compared_columns, makes_new_keys, path_to_join
 from hudi_hive.spark.statements.writes.merge_pruning import narrowed
 from hudi_hive.spark.statements.writes.nodes import Branch, Nodes, alias_of, argument
-from hudi_hive.spark.statements.writes.sink import with_arguments
 from hudi_hive.spark.statements.writes.target import WriteTarget
 from hudi_hive.spark.write import RowChanges
 from hudi_hive.write.records import OPERATION
@@ -293,7 +292,8 @@ class _Merge:
     def _fixed(self, values: Mapping[str, JavaValue]) -> dict[str, JavaValue]:
         """The assigned key and partition columns, with an error where one would get another value.
 
-        Records may move to other partitions where the index finds them in all.
+        Of a struct the fields count that keys are made of. Records may move to other partitions where the index finds
+        them in all.
         """
         nodes, target = self.nodes, self.target
         checked = {}
@@ -301,15 +301,20 @@ class _Merge:
             is_key = any(key.partition(".")[0] == name.lower() for key in target.record_keys)
             if not is_key and target.moves_records:
                 continue
-            own = nodes.column(self._alias, name)
-            stays = nodes.expression(f"{quoted(self._alias, name)} <=> 1")
-            stays = with_arguments(nodes.jvm, stays, {"right": values[name]})
+            own, value = nodes.column(self._alias, name), values[name]
+            paths = [path.split(".")[1:] for path in target.fixed_columns if path.partition(".")[0] == name.lower()]
+            stays: JavaValue = None
+            for path in paths:
+                stays = nodes.both(nodes.same(nodes.field(own, path), nodes.field(value, path)), stays)
             shown = name.replace("\\", "").replace("'", "")
             message = f"MERGE INTO changes {shown}, which its records keys or partition paths are made of"
             if not is_key:
                 message += "; SET hoodie.index.type=GLOBAL_SIMPLE lets records move"
             checked[name] = nodes.case(
-                [(stays, own), (nodes.expression("true"), nodes.expression(f"raise_error('{message}')"))]
+                [
+                    (stays, value if all(paths) else own),
+                    (nodes.expression("true"), nodes.expression(f"raise_error('{message}')")),
+                ]
             )
         return checked
 

@@ -74,6 +74,9 @@ _SPELLINGS: Final = {
     name.lower(): name for name in ("payloadClass", "recordMergeMode", "recordMergeStrategyId", "orderingFields")
 }
 
+_FIELD_LISTS: Final = frozenset({*table_options.RECORD_KEY_FIELDS.names, *table_options.ORDERING_FIELDS.names})
+"""Options that name columns of the table, or fields of its structs."""
+
 _DECIDED: Final = frozenset({HOODIE_DATABASE_NAME, HOODIE_TABLE_NAME, HOODIE_DATASOURCE_WRITE_OPERATION})
 """Options that the statement decides, whatever its properties say; the entry does not have them."""
 
@@ -184,6 +187,23 @@ class NewTable:
             texts[table_options.PARTITION_FIELDS.name] = ",".join(self.partition_columns)
         return texts
 
+    def spelled(self, columns: StructType) -> NewTable:
+        """The table with key, ordering and partition fields as its columns are written, in whatever case it names them.
+
+        Args:
+            columns: of the table.
+        """
+        if str(self.hook.session.conf().get("spark.sql.caseSensitive")).lower() == "true":
+            return self
+        properties = {
+            name: ",".join(_spelled(one.strip(), columns) for one in text.split(","))
+            if SHORT_NAMES.get(name.lower(), name) in _FIELD_LISTS
+            else text
+            for name, text in self.properties.items()
+        }
+        partitions = tuple(_spelled(name, columns) for name in self.partition_columns)
+        return replace(self, properties=properties, partition_columns=partitions)
+
     def entry_properties(self, table: TableDefinition | TableConfig) -> dict[str, str]:
         """The properties of the entry: what the statement says, under Hudi's spelling, and what the table is.
 
@@ -254,6 +274,22 @@ class NewTable:
                 f"CREATE TABLE {self.label}: all columns are partition columns", remedy="leave one to the rows"
             )
         return StructType([one for one in columns if one not in last] + last)
+
+    def check_partitions(self, columns: StructType) -> None:
+        """Refuse partition columns in another order than the statement declares them in, as real Hudi does.
+
+        Rows would go by position to columns that they were not meant for.
+
+        Raises:
+            SchemaError: they are.
+        """
+        declared = [name for name in columns.names if name in self.partition_columns]
+        if sorted(declared) == sorted(self.partition_columns) and declared != list(self.partition_columns):
+            raise SchemaError(
+                f"CREATE TABLE {self.label} declares its partition columns as {', '.join(declared)}, and "
+                f"PARTITIONED BY ({', '.join(self.partition_columns)}) in another order",
+                remedy="declare the columns in the order of PARTITIONED BY",
+            )
 
     def create(self, columns: StructType) -> MetaClient:
         """Make the table in its folder."""
@@ -391,6 +427,16 @@ def database_and_name(hook: SessionHook, parts: Sequence[str]) -> tuple[str, str
 def plain(columns: StructType) -> StructType:
     """Columns without what only the catalog keeps of them: comments and defaults."""
     return StructType([StructField(one.name, one.dataType, one.nullable) for one in columns])
+
+
+def _spelled(path: str, columns: StructType) -> str:
+    """The path of a field, its parts as the columns and the fields of their structs are written."""
+    head, dot, rest = path.partition(".")
+    field = next((one for one in columns if one.name.lower() == head.lower()), None)
+    if field is None:
+        return path
+    inner = _spelled(rest, field.dataType) if isinstance(field.dataType, StructType) else rest
+    return f"{field.name}{dot}{inner}"
 
 
 def _partition_column(transform: JavaValue) -> str:

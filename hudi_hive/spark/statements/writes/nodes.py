@@ -44,6 +44,16 @@ class Nodes:
         """``first AND second``; ``first`` alone without a second condition."""
         return first if second is None else self._expressions.And(first, second)
 
+    def same(self, left: JavaValue, right: JavaValue) -> JavaValue:
+        """``left <=> right``."""
+        return with_arguments(self.jvm, self.expression("1 <=> 1"), {"left": left, "right": right})
+
+    def field(self, value: JavaValue, path: Sequence[str]) -> JavaValue:
+        """A field of a struct, of its structs …; the value itself without a path."""
+        for name in path:
+            value = self.jvm.package("catalyst.analysis").UnresolvedExtractValue(value, self.literal(name))
+        return value
+
     def case(self, branches: Iterable[Branch]) -> JavaValue:
         """``CASE WHEN … THEN … END``."""
         pairs = [self.jvm.view.scala.Tuple2(condition, value) for condition, value in branches]

@@ -56,10 +56,11 @@ def replace_as_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
 
     def run(rows: DataFrame) -> None:
         rows = rows.drop(*META_FIELDS)
-        columns = table.ordered(hudi_columns(plain(rows.schema)))
-        options = {**table.options(), HOODIE_DATASOURCE_WRITE_OPERATION: Operation.INSERT_OVERWRITE_TABLE.value}
+        new = table.spelled(rows.schema)
+        columns = new.ordered(hudi_columns(plain(rows.schema)))
+        options = {**new.options(), HOODIE_DATASOURCE_WRITE_OPERATION: Operation.INSERT_OVERWRITE_TABLE.value}
         replace_table(rows.select(*[f"`{name}`" for name in columns.names]), target.location, options)
-        _enter(target, table, columns)
+        _enter(target, new, columns)
 
     relation = sink(hook, f"REPLACE TABLE {table.label}", run, StructType(), takes_any_columns=True)
     return insert_into(hook.environment.jvm, relation, node.query())
@@ -74,10 +75,12 @@ def replace_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
     """
     table = _new_table(target, node)
     columns = columns_of(table, node)
+    table = table.spelled(columns)
 
     def run() -> None:
         if not columns.fields:
             raise SparkError(f"REPLACE TABLE {table.label} without columns", remedy="name columns, or use AS SELECT")
+        table.check_partitions(columns)
         ordered = hudi_columns(table.ordered(columns))
         lock = table_lock(table.options(), target.client.storage, metastore=MetastoreLock.connect)
         in_place_of(target.client, lock, lambda path: replace(table, location=path).create(ordered))

@@ -24,7 +24,7 @@ from hudi_hive.write.files import ensure_partition, remove_markers
 from hudi_hive.write.service_base import is_beating
 
 _DRY_RUN: Final = Parameter("dry_run", "boolean", default=True)
-_INSTANT: Final = re.compile(r"\d{14}(\d{3})?")
+_INSTANT: Final = re.compile(r"[0-9]{1,17}")
 
 
 def _add_partition_meta(call: ProcedureCall) -> Rows:
@@ -111,21 +111,26 @@ def _corrupted_cleans(call: ProcedureCall) -> Rows:
 
 
 def _delete_marker(call: ProcedureCall) -> Rows:
-    instant = str(call.value("instant_time"))
-    if _INSTANT.fullmatch(instant) is None:
-        raise SparkError(
-            f"CALL delete_marker: {instant!r} is no instant time", remedy="17 digits, as show_timeline has"
-        )
+    """Delete the markers of one write, or of several whose times stand between commas."""
+    instants = [one.strip() for one in str(call.value("instant_time")).split(",")]
+    for instant in instants:
+        if _INSTANT.fullmatch(instant) is None:
+            raise SparkError(
+                f"CALL delete_marker: {instant!r} is no instant time", remedy="digits, as show_timeline has"
+            )
     services = services_of(call)
     with services.context.lock():
-        if is_beating(services.context.reload(), instant):
-            raise WriteConflictError(
-                "CALL delete_marker: its writer is at work",
-                path=call.location,
-                instant=instant,
-                remedy="wait until the write has ended",
-            )
-        remove_markers(services.context.client.storage, instant)
+        now = services.context.reload()
+        for instant in instants:
+            if is_beating(now, instant):
+                raise WriteConflictError(
+                    "CALL delete_marker: its writer is at work",
+                    path=call.location,
+                    instant=instant,
+                    remedy="wait until the write has ended",
+                )
+        for instant in instants:
+            remove_markers(services.context.client.storage, instant)
     return [[True]]
 
 

@@ -35,7 +35,8 @@ def _create_savepoint(call: ProcedureCall) -> Rows:
         )
     if any(one.requested == requested for one in timeline.completed({SAVEPOINT})):
         return [[False]]
-    services.create_savepoint(requested, user=call.text("user") or "", comments=call.text("comments") or "")
+    comments = call.text("comments") or call.text("comment") or ""
+    services.create_savepoint(requested, user=call.text("user") or "", comments=comments)
     return [[True]]
 
 
@@ -130,6 +131,7 @@ SAVEPOINT_PROCEDURES: Final = (
             Parameter("user", default=""),
             Parameter("comments", default=""),
             Parameter("path"),
+            Parameter("comment", own=True),
         ),
         "Keeps the files of a commit, the last one unless named, so that the table can be restored to it.",
         changes=True,

@@ -246,7 +246,7 @@ def _size_text(size: int) -> str:
 
 def _stats_file_sizes(call: ProcedureCall) -> Rows:
     client = call.client
-    files = client.directory_lister.files(_partitions(call, call.text("partition_path")))
+    files = client.directory_lister.files(_partitions(call, _pattern_of_depth(call)))
     files = files.sort_by([("partition", "ascending"), ("name", "ascending")])
     parts = parse_file_names(files.column("name"))
     data = pc.not_equal(parts.column("kind"), FileKind.OTHER.value)
@@ -256,6 +256,26 @@ def _stats_file_sizes(call: ProcedureCall) -> Rows:
     names = java_order(pc.unique(instants).to_pylist())
     rows = [[name, *_histogram(np.sort(sizes[times == name]))] for name in names]
     return limited(call, [*rows, ["ALL", *_histogram(np.sort(sizes))]])
+
+
+def _pattern_of_depth(call: ProcedureCall) -> str | None:
+    """The pattern of partitions that a call gives; none of a table without partitions, as in Hudi.
+
+    Raises:
+        SparkError: it has fewer or more levels than the partitions.
+    """
+    pattern = (call.text("partition_path") or "").strip("/")
+    depth = max((path.count("/") + 1 for path in call.client.partition_paths() if path), default=0)
+    if not pattern or not depth:
+        return None
+    levels = pattern.count("/") + 1
+    if levels != depth:
+        raise SparkError(
+            f"CALL {call.procedure.name}: partition_path {pattern!r} has {levels} levels, the partitions have {depth}",
+            path=call.location,
+            remedy=f"give {'/'.join('*' * depth)} or the like",
+        )
+    return pattern
 
 
 def _histogram(sizes: np.ndarray[Any, np.dtype[np.int64]]) -> list[Any]:
