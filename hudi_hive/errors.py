@@ -304,6 +304,10 @@ class CommitOutcomeUnknownError(WriteError):
     """A store did not answer when a commit was completed: it may be complete, or become so."""
 
 
+class CommitValidationError(WriteError):
+    """A pre-commit validator refused what a write was to leave, or its query could not be run: nothing is written."""
+
+
 class WriteConflictError(WriteError):
     """Another writer or table service changed the same file groups and completed first: write again."""
 

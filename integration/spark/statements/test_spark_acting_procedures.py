@@ -222,5 +222,5 @@ def test_a_partition_that_is_written_meanwhile_does_not_die(new_session, tmp_pat
 def test_a_sync_takes_from_the_session_what_the_procedure_has_no_parameter_for(table):
     session = table("cow")
     session.conf.set("hudi_hive.sync.connections", "0")
-    with pytest.raises(InvalidOptionError, match="hudi_hive.sync.connections"):
+    with pytest.raises(InvalidOptionError, match=r"hudi_hive\.sync\.connections"):
         call(session, "hive_sync(table => 'acted', metastore_uri => 'thrift://127.0.0.1:1')")
