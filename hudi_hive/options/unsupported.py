@@ -66,7 +66,7 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported(
         "hoodie.write.concurrency.early.conflict.detection.strategy",
         ("", "org.apache.hudi.table.marker.simpledirectmarkerbaseddetectionstrategy"),
-        "writers look at direct markers before each file, without a lock",
+        "writers look at the markers before each file, without a lock",
     ),
     _unsupported(
         "hoodie.write.concurrency.early.conflict.check.commit.conflict",
