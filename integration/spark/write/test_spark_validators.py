@@ -203,3 +203,23 @@ def test_a_write_that_is_done_again_after_a_conflict_is_validated_again(rows, ta
     with pytest.raises(CommitValidationError, match=r"before it \[A\], after it \[B\]"):
         write(rows([(1, "B", "x", 10)]), path, {**TABLE, **several, **equal(names_of_1)})
     assert not HudiTable.open(path).timeline.pending()
+
+
+@pytest.mark.long
+def test_statements_are_validated_by_the_settings_of_their_session(spark, table):
+    path = table()
+    spark.sql(f"CREATE TABLE validated USING hudi LOCATION '{path}'")
+    try:
+        for name, text in equal(COUNT).items():
+            spark.conf.set(name, text)
+        with pytest.raises(CommitValidationError, match=r"before it \[2\], after it \[3\]"):
+            spark.sql("INSERT INTO validated VALUES (4, 'd', 2, 'x')").collect()
+        with pytest.raises(CommitValidationError, match=r"before it \[2\], after it \[1\]"):
+            spark.sql("DELETE FROM validated WHERE id = 1").collect()
+        spark.sql("UPDATE validated SET name = 'u' WHERE id = 1").collect()
+        spark.sql("ALTER TABLE validated ADD COLUMNS (more int)").collect()  # changes no rows
+        assert names(path) == {1: "u", 2: "b", 3: "c"}
+    finally:
+        for name in equal(COUNT):
+            spark.conf.unset(name)
+        spark.sql("DROP TABLE validated")
