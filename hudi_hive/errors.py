@@ -40,6 +40,7 @@
     ├── WriteError                      a write or table service could not be done; the table is as it was
     │   ├── KeyGenerationError          a row without record key, or a value that makes no partition path
     │   ├── CommitOutcomeUnknownError   a store did not answer: the commit may be complete
+    │   ├── CommitValidationError       a pre-commit validator refused the write, which is rolled back
     │   ├── WriteConflictError          another writer or table service was at the same file groups and came first
     │   ├── HeartbeatLostError          this writer was silent for so long that others may have taken it for dead
     │   └── LockError                   the table's lock cannot be used
@@ -302,6 +303,10 @@ class KeyGenerationError(WriteError):
 
 class CommitOutcomeUnknownError(WriteError):
     """A store did not answer when a commit was completed: it may be complete, or become so."""
+
+
+class CommitValidationError(WriteError):
+    """A pre-commit validator refused what a write was to leave, or its query could not be run: nothing is written."""
 
 
 class WriteConflictError(WriteError):

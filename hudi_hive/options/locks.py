@@ -1,4 +1,4 @@
-"""Options of several writers at one table: modes, locks, heartbeats."""
+"""Options of several writers at one table: modes, locks, heartbeats; and of what is checked before a commit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from hudi_hive.options.parsers import (
     between,
     boolean,
     choice,
+    items,
     java_class,
     optional,
     optional_text,
     positive,
+    queries,
     text,
     whole,
 )
@@ -54,6 +56,38 @@ EARLY_DETECTION: Final = Option(
     "Look for other writers' markers before each file, and end a write that would meet a conflict at its commit.",
     honoured_by=(WRITE,),
 )
+
+VALIDATORS: Final = Option(
+    "hoodie.precommit.validators",
+    items,
+    (),
+    "Classes that check the partitions which a write changes, before its commit: SqlQueryEqualityPreCommitValidator, "
+    "SqlQueryInequalityPreCommitValidator, SqlQuerySingleResultPreCommitValidator; on Spark.",
+    honoured_by=(WRITE,),
+)
+EQUALITY_QUERIES: Final = Option(
+    "hoodie.precommit.validators.equality.sql.queries",
+    queries,
+    (),
+    "Queries on `<TABLE_NAME>` whose rows must be the same before and after a commit, with ; between them.",
+    honoured_by=(WRITE,),
+)
+INEQUALITY_QUERIES: Final = Option(
+    "hoodie.precommit.validators.inequality.sql.queries",
+    queries,
+    (),
+    "Queries on `<TABLE_NAME>` whose rows must not be the same before and after a commit, with ; between them.",
+    honoured_by=(WRITE,),
+)
+SINGLE_VALUE_QUERIES: Final = Option(
+    "hoodie.precommit.validators.single.value.sql.queries",
+    queries,
+    (),
+    "Queries on `<TABLE_NAME>` after a commit and the value of each, `query#value`, with ; between them.",
+    honoured_by=(WRITE,),
+)
+
+VALIDATOR_OPTIONS: Final = (VALIDATORS, EQUALITY_QUERIES, INEQUALITY_QUERIES, SINGLE_VALUE_QUERIES)
 
 TextOption = Option[str | None]
 """An option that is a text, or not given."""

@@ -193,6 +193,9 @@ any_text: Final = Parser(lambda name, text: text, "a text, or nothing")
 raw_text: Final = Parser(lambda name, text: text, "a text; blanks around it count", strips=False)
 optional_text: Final = Parser(lambda name, text: text or None, "a text; an empty one is as none")
 items: Final = Parser(_items, "a list separated by commas")
+queries: Final = Parser(
+    lambda name, text: tuple(part for part in text.split(";") if part.strip()), "SQL queries with ; between them"
+)
 field_names: Final = Parser(
     # The custom key generator writes ``field:SIMPLE``: the suffix says how the value is made, it is not in the name.
     lambda name, text: tuple(item.partition(":")[0] for item in _items(name, text)),

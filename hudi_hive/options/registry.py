@@ -14,7 +14,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options.declaration import Face, Option, Outcome
 from hudi_hive.options.harmless import HARMLESS_OPTIONS
 from hudi_hive.options.jobs import JOB_OPTIONS
-from hudi_hive.options.locks import LOCK_OPTIONS
+from hudi_hive.options.locks import LOCK_OPTIONS, VALIDATOR_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
 from hudi_hive.options.read import READ_OPTIONS, SESSION_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
 from hudi_hive.options.services import METRICS_OPTIONS, SERVICE_OPTIONS
@@ -37,6 +37,7 @@ GROUPS: Final[dict[str, tuple[Option[Any], ...]]] = {
     "Metrics": METRICS_OPTIONS,
     "Table services": SERVICE_OPTIONS,
     "Several writers, locks": LOCK_OPTIONS,
+    "Checks before a commit": VALIDATOR_OPTIONS,
     "Reads": READ_OPTIONS,
     "Streams": STREAM_OPTIONS,
     "Streams that write": SINK_OPTIONS,

@@ -66,7 +66,7 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported(
         "hoodie.write.concurrency.early.conflict.detection.strategy",
         ("", "org.apache.hudi.table.marker.simpledirectmarkerbaseddetectionstrategy"),
-        "writers look at direct markers before each file, without a lock",
+        "writers look at the markers before each file, without a lock",
     ),
     _unsupported(
         "hoodie.write.concurrency.early.conflict.check.commit.conflict",
@@ -102,7 +102,6 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.optimistic.consistency.guard.enable", _OFF, "storage is taken to be consistent"),
     _unsupported("hoodie.write.schema", ("",), "the schema is that of the rows"),
     _unsupported("hoodie.write.commit.callback.on", _OFF, "call back after the write returned"),
-    _unsupported("hoodie.precommit.validators", ("",), "check the rows before they are written"),
     _unsupported("hoodie.merge.data.validation.enabled", _OFF, "rows are counted in the write's own way"),
     _unsupported("hoodie.layout.optimize.enable", _OFF, "Hudi itself goes by hoodie.layout.optimize.strategy alone"),
 )

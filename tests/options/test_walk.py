@@ -25,12 +25,14 @@ from tests.support.options.service_cases import FILE_LOCK, LOCK_CASES, SERVICE_C
 from tests.support.options.sink_cases import SINK_CASES
 from tests.support.options.storage_cases import STORAGE_CASES, s3_client
 from tests.support.options.sync_cases import METASTORE_CASES, ONCE, SYNC_CASES, TO_SYNC, of_client
+from tests.support.options.validator_cases import VALIDATOR_CASES
 from tests.support.options.write_cases import WRITE_CASES, one_batch, put, rows
 
 _CASES = (
     *WRITE_CASES,
     *SERVICE_CASES,
     *LOCK_CASES,
+    *VALIDATOR_CASES,
     *READ_CASES,
     *STREAM_CASES,
     *SINK_CASES,

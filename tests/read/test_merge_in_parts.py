@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -118,6 +119,34 @@ def test_a_read_that_ends_early_leaves_nothing(rides, tmp_path):
     assert next(batches).num_rows
     batches.close()
     assert not list(tmp_path.iterdir())
+
+
+KILLED = """
+import os, signal, sys
+from hudi_hive import HudiTable
+options = {"hoodie.memory.merge.max.size": sys.argv[2], "hoodie.memory.spillable.map.path": sys.argv[3]}
+batches = HudiTable.open(sys.argv[1]).scan(options=options).to_batches()
+next(batches)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_next_merge_removes_what_a_killed_one_left_and_nothing_of_a_living_one(rides, tmp_path):
+    command = [sys.executable, "-c", KILLED, str(rides), str(LITTLE), str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGKILL
+    [left] = tmp_path.iterdir()
+    others = tmp_path / "hudi-hive-merge-elsewhere"
+    shutil.copytree(left, others)
+    (others / "holder").write_text("another machine")
+    scan = HudiTable.open(rides).scan(options={MEMORY: LITTLE, FOLDER: str(tmp_path)})
+    living = scan.to_batches()
+    rows = next(living).num_rows
+    held = set(tmp_path.iterdir())
+    assert left not in held and others in held and len(held) == 2
+    assert scan.to_arrow().num_rows == RECORDS
+    assert set(tmp_path.iterdir()) == held
+    assert rows + sum(batch.num_rows for batch in living) == RECORDS
+    assert list(tmp_path.iterdir()) == [others]
 
 
 def test_what_a_delete_or_a_compaction_sees_of_it(rides, tmp_path):

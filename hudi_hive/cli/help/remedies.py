@@ -44,6 +44,7 @@ _REMEDIES: dict[type[errors.HudiHiveError], str] = {
     errors.WriteError: "`hudi-hive timeline` shows what is written and pending",
     errors.KeyGenerationError: "give each row a record key and values for the partition columns",
     errors.CommitOutcomeUnknownError: "list the timeline when the store answers, and write again if it is not complete",
+    errors.CommitValidationError: "correct the rows or the query; the table is as it was",
     errors.WriteConflictError: "write again",
     errors.HeartbeatLostError: "write again; nothing of the write is in the table",
     errors.LockError: "see the options hoodie.write.lock.*",

@@ -24,6 +24,7 @@ from hudi_hive.formats.hash import key_hashes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints
+from hudi_hive.read.merge.part_folder import part_folder
 from hudi_hive.storage import mapped_errors
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.table.merge import MergeSpec
@@ -80,9 +81,7 @@ def merge_in_parts(
         StorageError: the local disk is full, or the folder cannot be written.
         HudiHiveError: as :func:`~hudi_hive.read.merge.merge.merge_slice`.
     """
-    import tempfile  # not at the start of every command: it loads much
-
-    with tempfile.TemporaryDirectory(prefix="hudi-hive-merge-", dir=parts.folder) as folder:
+    with part_folder(parts.folder) as folder:
         files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
         logs, base = files[: parts.count], files[parts.count :]
         try:

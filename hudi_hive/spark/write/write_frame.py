@@ -48,6 +48,7 @@ from hudi_hive.spark.write.rows import (
     with_integer,
 )
 from hudi_hive.spark.write.tasks import GROUP, IS_NEW, TagKeys, TagRows
+from hudi_hive.spark.write.validators import SqlValidation
 from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
@@ -163,7 +164,7 @@ def delete_partitions(
     """
     client = MetaClient.load(path, store_options(spark._jsparkSession, path))
     writer = SparkWriter(client, WriteConfig.of(options or {}, client.config))
-    writer.executor = SparkExecutor(spark.sparkContext)
+    writer.use(spark)
     with statement_jobs(spark.sparkContext, f"{Operation.DELETE_PARTITION.value} {table_label(client)}"):
         return writer.delete_partitions(partitions)
 
@@ -232,11 +233,7 @@ def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
 
 
 def _first_write(
-    frame: DataFrame,
-    base: str,
-    options: Mapping[str, Any],
-    stored: Mapping[str, Any],
-    annotate: Annotate | None,
+    frame: DataFrame, base: str, options: Mapping[str, Any], stored: Mapping[str, Any], annotate: Annotate | None
 ) -> WriteReport:
     """The write of a table that is made for it, and does not stay without it."""
     with discarded_on_failure(base, lambda: _created(base, options, stored), stored) as client:
@@ -244,10 +241,7 @@ def _first_write(
 
 
 def _writer(
-    client: MetaClient,
-    config: WriteConfig,
-    annotate: Annotate | None,
-    statement: StatementRows | None = None,
+    client: MetaClient, config: WriteConfig, annotate: Annotate | None, statement: StatementRows | None = None
 ) -> SparkWriter:
     writer = SparkWriter(client, config, statement)
     writer.annotate = annotate
@@ -288,12 +282,15 @@ class SparkWriter(Writer[DataFrame]):
         with statement_jobs(rows.sparkSession.sparkContext, statement):
             return super().write(rows)
 
+    def use(self, session: SparkSession) -> None:
+        """Run tasks and pre-commit validators in a session."""
+        self.executor, self.validate = SparkExecutor(session.sparkContext), SqlValidation(session, self.config)
+
     def _begin(self, rows: DataFrame) -> None:
-        self.executor = SparkExecutor(rows.sparkSession.sparkContext)
+        self.use(rows.sparkSession)
 
     def _column_names(self, rows: DataFrame) -> Sequence[str]:
-        names: list[str] = rows.columns
-        return names
+        return list(rows.columns)
 
     def _partitions_to_delete(self) -> Sequence[str]:
         return self.config.rows.partitions_to_delete

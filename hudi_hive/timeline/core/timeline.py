@@ -195,16 +195,15 @@ class Timeline(WrittenNames):
         for instant, metadata in earlier._commits.all().items():
             read_at = earlier.mtime_ms(instant)
             if instant in active and read_at in (None, self.mtime_ms(instant)):
-                self._commits.add(instant, metadata)
+                self._commits.add(instant, metadata, staged=earlier._commits.is_staged(instant))
 
-    def with_completed(self, completed: Instant, payload: bytes) -> Timeline:
-        """This timeline with one write completed, whose file has these bytes, under the lock that it was read under."""
+    def with_completed(self, completed: Instant, payload: bytes, *, staged: bool = False) -> Timeline:
+        """This timeline with a write completed under its lock; or staged, to be completed by a file of these bytes."""
         others = [i for i in self.instants if (i.requested, i.is_write) != (completed.requested, True)]
         timeline = self._of([*others, completed])
         uri = self._storage.uri(completed.path)
-        timeline._commits.add(
-            completed, decode_commit(decode_payload(payload, uri, completed.requested), completed, uri)
-        )
+        metadata = decode_commit(decode_payload(payload, uri, completed.requested), completed, uri)
+        timeline._commits.add(completed, metadata, staged=staged)
         return timeline
 
     def with_pending(self, pending: Instant) -> Timeline:

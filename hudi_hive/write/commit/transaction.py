@@ -26,6 +26,7 @@ from hudi_hive.errors import (
     CommitOutcomeUnknownError,
     HudiHiveError,
     InstantNotFoundError,
+    InvalidOptionError,
     PathNotFoundError,
     TimelineError,
     WriteConflictError,
@@ -33,6 +34,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata.reader import MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.options import locks
 from hudi_hive.schema import InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, Timeline
@@ -41,6 +43,7 @@ from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit, encode_requested_replace
 from hudi_hive.write.column_indexes import SliceColumns, left_by
 from hudi_hive.write.commit.metadata_changes import metadata_changes
+from hudi_hive.write.commit.staged import StagedCommit, Validate
 from hudi_hive.write.coordination import (
     COMMIT,
     EVERYTHING,
@@ -100,6 +103,7 @@ class WriteTransaction:
         behind: the table behind the commit, on a store where that is known without reading it; None otherwise.
         recent: the client was read right before: on a store the write may begin with it as it is. Set before the block.
         annotate: makes extra metadata of the table as it is under the lock; what it raises ends the write.
+        validate: runs the options' pre-commit validators before the lock is taken; what it raises ends the write.
     """
 
     client: MetaClient
@@ -123,6 +127,7 @@ class WriteTransaction:
         self.behind = None
         self.recent = False
         self.annotate: Callable[[MetaClient], Mapping[str, str]] | None = None
+        self.validate: Validate | None = None
         self._unknown = False
         self._prepared: Timeline | None = None
         self._process = 0
@@ -174,9 +179,11 @@ class WriteTransaction:
         """Roll back failed writes, draw an instant and create its requested and inflight files.
 
         Raises:
+            InvalidOptionError: there are pre-commit validators, and nothing here runs them.
             LockTimeoutError: the table is locked.
             TimelineError: the timeline cannot be read or written.
         """
+        self._refuse_validators()
         self._prepared = self.client.timeline  # what the rows were prepared for
         undone = rollback_failed_writes(self.context(), recent=self.recent and not self._local)
         to_announce = self._lock.to_announce
@@ -269,15 +276,15 @@ class WriteTransaction:
         assert self._begun is not None
         self._refuse_fork()
         config = self.client.config
-        paths = written_paths(statuses)
         if not self._knows_markers:
-            remove_unclaimed(self.client.storage, self.instant, paths)
+            remove_unclaimed(self.client.storage, self.instant, written_paths(statuses))
         avro = json.loads(schema)
         metadata = self._metadata(statuses, replaced or {}, {**(extra or {}), SCHEMA_KEY: schema})
         payload = encode_commit(metadata, config.layout)
         leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
         operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
-        self._flush(paths, operation)
+        self._flush(written_paths(statuses), operation)
+        self._validate(statuses, with_version(metadata, avro, leaves), operation)
         self._after = after = AfterCommit(self.client.base_path, self.instant)
         try:
             with after, self._lock as lock:
@@ -306,6 +313,25 @@ class WriteTransaction:
             self._tidy(after)
         assert after.done is not None
         return after.done
+
+    def _refuse_validators(self) -> None:
+        if self._config.validators.classes and self.validate is None:
+            raise InvalidOptionError(
+                f"option {locks.VALIDATORS}: pre-commit validators run in writes of Spark alone",
+                path=self.client.base_path,
+                remedy="write with Spark, or leave the option out",
+            )
+
+    def _validate(self, statuses: pa.Table, metadata: NewCommitMetadata, operation: ConcurrentOperation) -> None:
+        """Run the validators on the table as it is now, without a lock, and as the commit would leave it."""
+        if self.validate is None or not self._config.validators.classes:
+            return
+        now, config = self.client.reload(), self.client.config
+        check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)  # they would see other rows
+        completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
+        partitions = tuple(dict.fromkeys(statuses.column("partition").to_pylist()))
+        payload = encode_commit(metadata, config.layout)
+        self.validate(StagedCommit.of(now, self.begun, payload, completion, partitions))
 
     def _keep(self, keep: Callable[..., None], changes: MetadataChanges, payload: bytes) -> None:
         """Bring the metadata table in step."""

@@ -24,6 +24,7 @@ from hudi_hive.write.files.markers import (
     remove_markers,
     remove_staging,
     remove_unclaimed,
+    server_marked_paths,
     try_remove_leftovers,
     try_remove_markers,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "remove_staging",
     "remove_unclaimed",
     "run_write_task",
+    "server_marked_paths",
     "split_by_file_group",
     "status",
     "try_remove_leftovers",

@@ -1,7 +1,8 @@
 """Markers: empty files that announce the files of a write, so that a failed write can be rolled back.
 
-Direct markers only: ``.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>``. A marker is there
-before its file is; whatever a marker names and no status does was left by an attempt that did not finish.
+Direct markers are written: ``.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>``. A marker
+is there before its file is; whatever a marker names and no status does was left by an attempt that did not finish.
+Those that Hudi's timeline server writes, in files ``MARKERS0`` …, are read.
 
 Source: docs/format.md#markers.
 """
@@ -10,14 +11,17 @@ from __future__ import annotations
 
 import logging
 import posixpath
+import re
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import PathNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.table.view import FileKind, delete_data_files, is_partition_path, parse_file_names
 from hudi_hive.timeline.core import STAGING, staging_folder
@@ -28,6 +32,7 @@ MARKERS: Final = ".hoodie/.temp"
 """Folder of all markers and staged records."""
 
 _MARKER: Final = ".marker."
+_SERVER_FILE: Final = re.compile(r"MARKERS[0-9]+")
 _made_here: Final[dict[tuple[str, str], list[str]]] = {}
 """Markers on stores that this process has made, by table and instant."""
 _guard: Final = threading.Lock()
@@ -89,7 +94,9 @@ def marked_files(storage: Storage, instant: str, listing: pa.Table | None = None
 
 
 def marked_in_partition(storage: Storage, partition: str, instant: str) -> list[str]:
-    """Names of the files in one partition that an instant's markers name.
+    """Names of the files in one partition that an instant's markers name, of either kind.
+
+    The files of a timeline server are looked for where the partition has no direct markers.
 
     Args:
         storage: rooted at the table's base path.
@@ -98,8 +105,35 @@ def marked_in_partition(storage: Storage, partition: str, instant: str) -> list[
     """
     folder = marker_folder(instant)
     listing = storage.list(f"{folder}/{partition}" if partition else folder, missing_ok=True)
-    names = marked_files(storage, instant, listing)["name"].to_pylist()
-    return [str(name) for name in names]
+    names = [str(name) for name in marked_files(storage, instant, listing)["name"].to_pylist()]
+    if names:
+        return names
+    if partition:
+        listing = storage.list(folder, missing_ok=True)
+    paths = server_marked_paths(storage, instant, listing)
+    return [name for place, name in map(posixpath.split, sorted(paths)) if place == partition]
+
+
+def server_marked_paths(storage: Storage, instant: str, listing: pa.Table) -> set[str]:
+    """Paths of the files that an instant's markers of a timeline server name.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: the instant.
+        listing: of its folder of markers, or of all below it.
+    """
+    folder = marker_folder(instant)
+    paths: set[str] = set()
+    for path in listing.column("path").to_pylist():
+        place, name = posixpath.split(path)
+        if place != folder or not _SERVER_FILE.fullmatch(name):
+            continue
+        with suppress(PathNotFoundError):  # its writer writes it anew for each marker, or is done
+            for line in storage.read_bytes(path).decode("utf-8", "replace").splitlines():
+                marked, separator, kind = line.rpartition(_MARKER)
+                if separator and kind in MarkerKind.__members__:
+                    paths.add(marked)
+    return paths
 
 
 def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> list[str]:

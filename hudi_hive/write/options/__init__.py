@@ -14,6 +14,7 @@ from hudi_hive.write.options.settings import (
     Operation,
     TtlSettings,
 )
+from hudi_hive.write.options.validators import Validator, ValidatorQuery
 
 __all__ = [
     "ArchiveSettings",
@@ -25,5 +26,7 @@ __all__ = [
     "IndexType",
     "Operation",
     "TtlSettings",
+    "Validator",
+    "ValidatorQuery",
     "WriteConfig",
 ]

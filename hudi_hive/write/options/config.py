@@ -36,6 +36,7 @@ from hudi_hive.write.options.settings import (
     TtlSettings,
 )
 from hudi_hive.write.options.table_settings import TableSettings
+from hudi_hive.write.options.validators import ValidatorSettings
 
 __all__ = ["WRITE_OPTIONS", "Operation", "WriteConfig"]
 
@@ -53,6 +54,7 @@ class WriteConfig:
         files: sizes, compression, log blocks, order of bulk inserts.
         index: kind of index, bloom filters.
         metadata, compaction, clean, archive, clustering, concurrency, ttl: the services and the locks.
+        validators: what checks a write before its commit.
         metrics: whether metrics are reported, and to whom.
         sync_options: options of hive-sync as they were given; the sync checks them.
         commit_metadata: options that go into the commit: those that begin with the prefix for it.
@@ -70,6 +72,7 @@ class WriteConfig:
     clustering: ClusteringSettings
     concurrency: ConcurrencySettings
     ttl: TtlSettings = field(default_factory=TtlSettings)
+    validators: ValidatorSettings = field(default_factory=ValidatorSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     sync_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     commit_metadata: Mapping[str, str] = field(default_factory=dict)
@@ -189,6 +192,7 @@ class WriteConfig:
             clustering=fill(ClusteringSettings, texts),
             concurrency=concurrency,
             ttl=fill(TtlSettings, texts),
+            validators=fill(ValidatorSettings, texts),
             metrics=fill(MetricsSettings, texts),
             sync_options=_of_sync(texts),
             commit_metadata=noted,
@@ -284,6 +288,10 @@ _KEEP: Final = (services.KEEP_MIN_COMMITS, services.KEEP_MAX_COMMITS)
 def _check(config: WriteConfig) -> None:
     """What options may not say together."""
     config.metrics.check()
+    if config.validators.queries() and config.ttl.inline:
+        raise InvalidOptionError(
+            f"{locks.VALIDATORS} does not check what {services.TTL_INLINE} deletes", remedy="leave one of them out"
+        )
     config.clustering.check()
     if config.ttl.inline:
         config.ttl.check()

@@ -27,13 +27,11 @@ from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import DELTA_COMMIT, LOG_COMPACTION
 from hudi_hive.timeline.payloads import RollbackRequest
 from hudi_hive.write.coordination import TaskExecutor
-from hudi_hive.write.files import marked_files, marker_folder
+from hudi_hive.write.files import marked_files, marker_folder, server_marked_paths
 
 _log = logging.getLogger(__name__)
 
 _APPENDING: Final = frozenset({DELTA_COMMIT, LOG_COMPACTION})
-_SERVER_MARKERS: Final = "MARKERS"
-_MARKER: Final = ".marker."
 
 
 def files_to_undo(
@@ -96,21 +94,13 @@ def _marked_data_files(storage: Storage, instant: str) -> set[str]:
 
 def _marked_paths(storage: Storage, instant: str) -> set[str]:
     """Paths of the files that markers of either kind name (docs/format.md#markers)."""
-    folder = marker_folder(instant)
-    listing = storage.list(folder, recursive=True, missing_ok=True)
+    listing = storage.list(marker_folder(instant), recursive=True, missing_ok=True)
     direct = marked_files(storage, instant, listing)
     paths = {
         posixpath.join(*place)
         for place in zip(direct["partition"].to_pylist(), direct["name"].to_pylist(), strict=True)
     }
-    for path in listing.column("path").to_pylist():
-        if posixpath.dirname(path) != folder:
-            continue
-        name = posixpath.basename(path)
-        if name.startswith(_SERVER_MARKERS) and name[len(_SERVER_MARKERS) :].isdigit():
-            lines = storage.read_bytes(path).decode("utf-8", "replace").splitlines()
-            paths.update(line.rpartition(_MARKER)[0] for line in lines if _MARKER in line)
-    return paths
+    return paths | server_marked_paths(storage, instant, listing)
 
 
 def _with_parts(files: pa.Table) -> pa.Table:

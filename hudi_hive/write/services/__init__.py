@@ -17,7 +17,7 @@ from hudi_hive.write.services.clustering import (
 from hudi_hive.write.services.compaction import compact, compaction_is_due, execute_compaction, schedule_compaction
 from hudi_hive.write.services.inline import InlineReport, clean_is_due, run_inline_services
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
-from hudi_hive.write.services.partition_ttl import ExpiredPartitions, expire_partitions, expired_partitions
+from hudi_hive.write.services.partition_ttl import ExpiredPartitions, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
 from hudi_hive.write.services.service_rounds import ServiceEvent, ServiceKind, ServiceRounds
 from hudi_hive.write.services.table_services import TableServices
@@ -43,7 +43,6 @@ __all__ = [
     "execute_clustering",
     "execute_compaction",
     "expire_partitions",
-    "expired_partitions",
     "pending_clusterings",
     "plan_clean",
     "run_inline_services",

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -286,22 +286,18 @@ def _savepoints(client: MetaClient) -> dict[str, str]:
 def earliest_retained(client: MetaClient, policy: CleanPolicy, now_ms: int | None = None) -> Instant | None:
     """The oldest completed write that stays readable; None to keep all.
 
-    Never after the first pending write: its base files are those of now.
+    Of commits that are counted, never one after the first pending write; of hours, as in Hudi, whatever is pending.
     """
     timeline = client.timeline
     writes = sorted(timeline.write_instants(), key=lambda i: i.requested)
-    if policy.policy == BY_COMMITS:
-        if len(writes) <= policy.commits:
-            return None
-        chosen = writes[len(writes) - policy.commits]
-    else:
+    if policy.policy != BY_COMMITS:
         moment = datetime.now(UTC) if now_ms is None else datetime.fromtimestamp(now_ms / 1000, UTC)
         oldest = int((moment - timedelta(hours=policy.hours)).timestamp() * 1000)
         bound = millis_to_instant(oldest, client.config.timezone)
-        later = [i for i in writes if i.requested >= bound]
-        if not later:
-            return None
-        chosen = later[0]
+        return next((i for i in writes if i.requested >= bound), None)
+    if len(writes) <= policy.commits:
+        return None
+    chosen = writes[len(writes) - policy.commits]
     pending = min((i.requested for i in timeline.pending() if i.is_write), default=None)
     if pending is not None and chosen.requested > pending:
         before = [i for i in writes if i.requested < pending]
@@ -314,8 +310,11 @@ def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: 
     view = client.file_system_view(files=files)
     slices = view.file_slices()
     dead = _replaced_before(client, earliest)
-    compacting = client.timeline.pending_compactions().select(["partition", "file_id"])
-    busy = set(zip(compacting["partition"].to_pylist(), compacting["file_id"].to_pylist(), strict=True))
+    columns = ["partition", "file_id", "base_instant", "compaction_instant"]
+    compacting = {
+        (row["partition"], row["file_id"]): _Compacting(row["base_instant"], row["compaction_instant"])
+        for row in client.timeline.pending_compactions().select(columns).to_pylist()
+    }
     replaced = client.timeline.replaced_file_groups()
     all_dead = set(zip(replaced["partition"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
     groups: dict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
@@ -328,7 +327,9 @@ def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: 
         elif place in all_dead:
             retained = len(own)  # replaced, but a retained commit still shows it
         else:
-            retained = _retained_slices(own, policy, earliest, pending=place in busy)
+            retained = _retained_slices(
+                [str(row["base_instant"]) for row in own], policy, earliest, compacting.get(place)
+            )
         for row in own[: len(own) - retained]:
             names = [row["base_file"], *row["log_files"]]  # type: ignore[misc]
             chosen += [(place[0], str(name)) for name in names if name is not None]
@@ -340,15 +341,30 @@ def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: 
     return _without_savepointed(client, table)
 
 
-def _retained_slices(own: list[dict[str, object]], policy: CleanPolicy, earliest: str | None, *, pending: bool) -> int:
-    """How many of a group's newest slices stay; ``own`` is oldest first."""
+class _Compacting(NamedTuple):
+    """A pending compaction of a file group: the slice that it reads and the one that it makes, by their instants."""
+
+    reads: str
+    makes: str
+
+
+def _retained_slices(
+    bases: list[str], policy: CleanPolicy, earliest: str | None, compacting: _Compacting | None
+) -> int:
+    """How many of a group's newest slices stay, by their base instants, the oldest first.
+
+    What a pending compaction reads stays. The slice that it is to make counts as one of the group, as in Hudi.
+    """
     if policy.policy == BY_VERSIONS:
-        # Under a pending compaction the slice that it makes is not there yet: the one it reads counts besides.
-        return min(len(own), policy.versions + int(pending))
+        needed = 0 if compacting is None else sum(base >= compacting.reads for base in bases)
+        return min(len(bases), needed + policy.versions - int(compacting is not None))
     assert earliest is not None
-    newer = sum(str(row["base_instant"]) >= earliest for row in own)
+    versions = bases if compacting is None else [*bases, compacting.makes]
     # The newest slice before the earliest retained commit is what that commit shows of the group.
-    return min(len(own), newer + 1 + int(pending))
+    first = max((base for base in versions if base < earliest), default=earliest)
+    if compacting is not None:
+        first = min(first, compacting.reads)
+    return max(1, sum(base >= first for base in bases))
 
 
 def _replaced_before(client: MetaClient, earliest: str | None) -> set[tuple[str, str]]:

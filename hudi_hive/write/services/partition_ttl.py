@@ -101,7 +101,7 @@ def expire_partitions(context: ServiceContext, *, now_ms: int | None = None) -> 
     config = WriteConfig.of(context.options, context.client.config)
     check_lifetimes(context.client, config.ttl)
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    if not expired_partitions(context.client, config.ttl, now_ms):
+    if not _expired_partitions(context.client, config.ttl, now_ms):
         return None
     expired = _Expired()
     lock = context.lock()
@@ -135,12 +135,12 @@ def _look_again(
     """Under the lock: what has expired by the table as it is, before the deletion is announced."""
     refuse_pending_restore(client)
     refuse_pending_undo(replace(context, client=client))
-    expired.groups = expired_partitions(client, settings, now_ms)
+    expired.groups = _expired_partitions(client, settings, now_ms)
     if not expired.groups:
         raise _NothingExpiredError
 
 
-def expired_partitions(client: MetaClient, settings: TtlSettings, now_ms: int) -> dict[str, list[str]]:
+def _expired_partitions(client: MetaClient, settings: TtlSettings, now_ms: int) -> dict[str, list[str]]:
     """The file ids of the partitions that have expired, the oldest first and not more than are deleted at once.
 
     Args:
@@ -232,4 +232,4 @@ def _creation_time(storage: Storage, path: str) -> str | None:
     return instant if instant.isdigit() and len(instant) >= 14 else None
 
 
-__all__ = ["ExpiredPartitions", "check_lifetimes", "expire_partitions", "expired_partitions"]
+__all__ = ["ExpiredPartitions", "check_lifetimes", "expire_partitions"]

@@ -25,7 +25,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.write.commit import WriteTransaction
+from hudi_hive.write.commit import Validate, WriteTransaction
 from hudi_hive.write.coordination import (
     SERVICES,
     AfterCommit,
@@ -78,6 +78,7 @@ class TableCommitter:
     Attributes:
         annotate: makes more of it of the table as it is when a commit completes; see ``WriteTransaction``.
         clock: draws the instants of its writes; a new one for each without it.
+        validate: runs the pre-commit validators of the options; see ``WriteTransaction``.
 
     Raises:
         UnsupportedTableError: the table is of a kind that is not written.
@@ -85,6 +86,7 @@ class TableCommitter:
 
     annotate: Callable[[MetaClient], Mapping[str, str]] | None = None
     clock: InstantClock | None = None
+    validate: Validate | None = None
 
     def __init__(
         self,
@@ -140,6 +142,7 @@ class TableCommitter:
         )
         transaction.recent = recent
         transaction.annotate = self.annotate
+        transaction.validate = self.validate
         return transaction
 
     def write_context(

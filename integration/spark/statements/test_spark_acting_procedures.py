@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SparkError
+from hudi_hive.timeline import InstantClock
+from hudi_hive.write.commit import WriteTransaction
+from hudi_hive.write.writers import LocalWriter
 
 pytestmark = pytest.mark.jvm
 
@@ -200,3 +205,31 @@ def test_partitions_die_of_age(table, tmp_path):
     done = call(session, "run_ttl(table => 'acted', ttl_policy => 'KEEP_BY_CREATION_TIME', retain_days => 30)")
     assert done == [("p=x",)]
     assert rows(session) == [(2, 1.0)]
+
+
+@pytest.mark.long
+def test_a_partition_that_is_written_meanwhile_does_not_die(new_session, tmp_path, monkeypatch):
+    path, session = tmp_path / "acted", new_session()
+    HudiTable.create(path, name="acted", version=8, **KEYS)
+    writer = LocalWriter(HudiTable.open(path).client)
+    writer.clock = InstantClock(lambda: time.time_ns() // 1_000_000 - 40 * 86_400_000)
+    writer.write(pa.table(ROWS))
+    begin = WriteTransaction.begin
+
+    def late(transaction):
+        """Others write before the deletion has the lock."""
+        monkeypatch.setattr(WriteTransaction, "begin", begin)
+        HudiTable.open(path).upsert(pa.table(ROWS).slice(0, 1))
+        begin(transaction)
+
+    monkeypatch.setattr(WriteTransaction, "begin", late)
+    assert call(session, f"run_ttl(path => '{path}', retain_days => 30)") == [("p=y",)]
+    assert HudiTable.open(path).scan().to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.long
+def test_a_sync_takes_from_the_session_what_the_procedure_has_no_parameter_for(table):
+    session = table("cow")
+    session.conf.set("hudi_hive.sync.connections", "0")
+    with pytest.raises(InvalidOptionError, match=r"hudi_hive\.sync\.connections"):
+        call(session, "hive_sync(table => 'acted', metastore_uri => 'thrift://127.0.0.1:1')")

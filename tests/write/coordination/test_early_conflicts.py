@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,39 @@ def test_only_living_writes_that_are_pending_count(tmp_path: Path, partition: st
         timeline.complete(action, instant, b"{}", "20200101000000001")
         check()  # its commit is for the look at the commit
         beat.stop()
+
+
+@pytest.mark.parametrize("partition", ["a/b", ""])
+def test_markers_of_a_timeline_server_count(tmp_path: Path, partition: str) -> None:
+    make(tmp_path)
+    client = HudiTable.open(tmp_path).client
+    storage, timeline = client.storage, TimelineWriter(client.storage, client.config)
+    detection, other = EarlyConflictDetection(client.config, 60_000, 2), "20200101000000000"
+    timeline.create_requested("commit", other)
+    beat = WriterHeartbeat.of({}, storage, other)
+    beat.start()
+
+    def check(file: str = "f1-0_0-0-2_20300101000000000.parquet") -> None:
+        marked = partial(marked_in_partition, storage, partition)
+        detection.check(storage, "20300101000000000", partition, file, marked)
+
+    def mark(*places: str) -> None:
+        lines = "".join(f"{place}-0_0-428-438_{other}.parquet.marker.MERGE\n" for place in places)
+        folder = tmp_path / ".hoodie/.temp" / other
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "MARKERS.type").write_text("TIMELINE_SERVER_BASED")
+        (folder / "MARKERS7").write_text(lines.rstrip() if len(places) > 2 else lines[:-7])
+
+    prefix = f"{partition}/" if partition else ""
+    mark("elsewhere/f1", f"{prefix}f2")
+    check()
+    mark(f"{prefix}f1")
+    check()  # its line is not whole yet
+    mark("elsewhere/f3", f"{prefix}f2", f"{prefix}f1")
+    with pytest.raises(WriteConflictError, match=other):
+        check()
+    check("f3-0_0-0-2_20300101000000000.parquet")
+    beat.stop()
 
 
 def test_several_writers_of_one_group_contradict_it(tmp_path: Path) -> None:

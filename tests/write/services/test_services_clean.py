@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from hudi_hive.write.services.cleaning import (
     plan_clean,
     schedule_clean,
 )
+from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.write_cases import LEAN, make
 from tests.support.options.write_cases import rows as rows_of
@@ -155,3 +157,47 @@ def test_unknown_policies_are_refused() -> None:
         CleanPolicy.of({"hoodie.clean.policy": "KEEP_ALL"})
     with pytest.raises(InvalidOptionError, match="above zero"):
         CleanPolicy.of({"hoodie.clean.commits.retained": "0"})
+
+
+@pytest.mark.parametrize(
+    ("policy", "retained"),  # the base files and log files that Hudi 1.0.2 and 1.1.1 keep of such a table
+    [
+        (CleanPolicy("KEEP_LATEST_BY_HOURS", hours=1), (1, 2)),
+        (CleanPolicy("KEEP_LATEST_BY_HOURS", hours=6), (2, 3)),
+        (CleanPolicy("KEEP_LATEST_BY_HOURS", hours=7), (3, 4)),
+        (CleanPolicy(BY_COMMITS, commits=2), (1, 2)),
+        (CleanPolicy(BY_COMMITS, commits=3), (2, 3)),
+        (CleanPolicy(BY_VERSIONS, versions=1), (1, 2)),
+        (CleanPolicy(BY_VERSIONS, versions=2), (2, 3)),
+    ],
+)
+def test_a_pending_compaction_keeps_what_it_reads_and_no_slice_more(
+    policy: CleanPolicy, retained: tuple[int, int], compacting_table: Path
+) -> None:
+    table = HudiTable.open(compacting_table)
+    names = table.client.list_files()["name"].to_pylist()
+    gone = set(plan_clean(table.client, policy).files["name"].to_pylist())
+    left = [name for name in names if name not in gone]
+    assert (sum(name.endswith(".parquet") for name in left), sum(".log." in name for name in left)) == retained
+
+
+@pytest.fixture(scope="module")
+def compacting_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Deltacommits 9, 8, 7, 6 and 5 hours ago, a compaction after each, the last one pending, and a write after it."""
+    path = tmp_path_factory.mktemp("compacting")
+    make(path, table_type="MERGE_ON_READ")
+    options = {**LEAN, "hoodie.clean.automatic": "false", "hoodie.compact.inline.max.delta.commits": "1"}
+
+    def ago(hours: float) -> InstantClock:
+        return InstantClock(lambda: time.time_ns() // 1_000_000 - int(hours * 3_600_000))
+
+    for hours in (9, 8, 7, 6, 5, 0.5):
+        writer = LocalWriter(HudiTable.open(path).client, options)
+        writer.clock = ago(hours)
+        writer.write(rows_of(0, 5, p=["a"] * 5))
+        if 0.5 < hours < 9:
+            context = replace(context_of(path, **options), clock=ago(hours - 0.3))
+            plan = schedule_compaction(context)
+            if hours > 5 and plan is not None:
+                execute_compaction(context, plan)
+    return path

@@ -307,7 +307,7 @@ class WriteTarget:
             self._check_catalog(self.evolved)
         report = write(rows, self.location, texts, "append", statement=statement)
         assert report is not None
-        self._follow(report)
+        self.follow(report)
 
     def delete_partitions(self, paths: Sequence[str]) -> None:
         """Replace all file groups of partitions by none in one commit, then bring the catalog up to date.
@@ -315,7 +315,7 @@ class WriteTarget:
         Args:
             paths: of the partitions, in which ``*`` stands for any characters.
         """
-        self._follow(delete_partitions(python_session(self.hook.session), self.location, paths, self.settings))
+        self.follow(delete_partitions(python_session(self.hook.session), self.location, paths, self.settings))
 
     def _check(self, client: MetaClient) -> None:
         """Refuse to write what was made of rows that others have changed since.
@@ -333,8 +333,12 @@ class WriteTarget:
                 remedy="run the statement again",
             )
 
-    def _follow(self, report: WriteReport) -> None:
-        """Sync the table to the metastore that its entry is in; what fails is logged, as the commit stands."""
+    def follow(self, report: WriteReport) -> None:
+        """Sync the table to the metastore that its entry is in; what fails is logged, as the commit stands.
+
+        Args:
+            report: of the write that was committed.
+        """
         if self.entry is None:
             return
         refreshed = quoted(*self.entry.declared.name.split("."))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import Final
 
 from hudi_hive.errors import SparkError
@@ -12,14 +12,17 @@ from hudi_hive.options.write import PARTITIONS_TO_DELETE
 from hudi_hive.spark.bridge import python_session
 from hudi_hive.spark.statements.procedures.act.target import option_pairs, refreshed, target_of
 from hudi_hive.spark.statements.procedures.base import PATH, TABLE, Parameter, Procedure, ProcedureCall, Rows
+from hudi_hive.spark.write import table_services
+from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.services import expired_partitions
+from hudi_hive.write.services import expire_partitions
+from hudi_hive.write.writers import WriteReport
 
 _BY_TIME: Final = "KEEP_BY_TIME"
 _BY_CREATION: Final = "KEEP_BY_CREATION_TIME"
 
 
-def _delete(call: ProcedureCall, partitions: str | None, options: dict[str, str] | None = None) -> None:
+def _delete(call: ProcedureCall, partitions: str | None) -> None:
     """Delete the rows of partitions, or all rows where none are named, in one commit."""
     target = target_of(call)
     nothing = python_session(call.hook.session).createDataFrame([], target.columns)
@@ -32,7 +35,7 @@ def _delete(call: ProcedureCall, partitions: str | None, options: dict[str, str]
             path=call.location,
             remedy="CALL truncate_table without partitions deletes all rows",
         )
-    stated = {**target.settings, **(options or {}), PARTITIONS_TO_DELETE.name: partitions}
+    stated = {**target.settings, PARTITIONS_TO_DELETE.name: partitions}
     target.write(nothing, Operation.DELETE_PARTITION, options=stated)
 
 
@@ -57,17 +60,19 @@ def _run_ttl(call: ProcedureCall) -> Rows:
         raise SparkError(
             f"CALL run_ttl: there is no ttl_policy {policy!r}", remedy=f"there are {_BY_TIME} and {_BY_CREATION}"
         )
-    options, client = option_pairs(call), call.client
     stated = {declared.TTL_BY_CREATION.name: policy} if policy else {}
     stated |= {declared.TTL_DAYS.name: str(days)} if days is not None else {}
-    settings = WriteConfig.of({**target_of(call).settings, **options, **stated}, client.config).ttl
-    if settings.days <= 0 or not client.config.is_partitioned:
+    texts = {**target_of(call).settings, **option_pairs(call), **stated}
+    context = table_services(python_session(call.hook.session), call.location, texts).context
+    if WriteConfig.of(context.options, context.client.config).ttl.days <= 0 or not context.client.config.is_partitioned:
         return []
-    expired = sorted(expired_partitions(client, settings, time.time_ns() // 1_000_000))
-    if expired:
-        _delete(call, ",".join(expired), options)
-        refreshed(call)
-    return [[path] for path in expired]
+    expired = expire_partitions(context)  # chooses them under the table's lock
+    if expired is None:
+        return []
+    report = WriteReport.of(expired.instant, Operation.DELETE_PARTITION, WRITE_STATUS_SCHEMA.empty_table())
+    target_of(call).follow(replace(report, failed=dict(context.failed)))
+    refreshed(call)
+    return [[path] for path in sorted(expired.partitions)]
 
 
 PARTITION_PROCEDURES: Final = (

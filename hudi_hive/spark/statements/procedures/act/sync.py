@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MissingDependencyError, SparkError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.options import Option
 from hudi_hive.options import sync as declared
-from hudi_hive.spark.bridge import metastore_settings, quoted, store_options
+from hudi_hive.spark.bridge import metastore_settings, quoted, session_settings, store_options
 from hudi_hive.spark.catalog import sync_config
 from hudi_hive.spark.statements.procedures.act.target import refreshed
 from hudi_hive.spark.statements.procedures.base import TABLE, Parameter, Procedure, ProcedureCall, Rows
@@ -35,11 +36,16 @@ _OPTIONS: Final = {
     "sync_incremental": declared.INCREMENTAL.name,
 }
 
+_OF_SESSION: Final[tuple[Option[Any], ...]] = (declared.CONNECTIONS, declared.BATCH_SIZE)
+"""What the procedure has no parameter for and, as in Hudi, takes from the session's settings."""
+
 
 def _hive_sync(call: ProcedureCall) -> Rows:
     entry, hook = call.entry, call.hook
     assert entry is not None  # as table must be given
+    settings = session_settings(hook.session)
     options = dict(metastore_settings(hook.session))
+    options |= {name: settings[name] for option in _OF_SESSION for name in option.names if name in settings}
     for name, option in _OPTIONS.items():
         text = call.text(name)
         if text is not None:
