@@ -196,6 +196,10 @@ class NewPartitions:
         """
         self.add_named(partition, {group_prefix(partition): NewGroups(groups, records)})
 
+    def indexed_prefix(self, path: str) -> str:
+        """As of the metadata table's own."""
+        return self._store.indexed_prefix(path)
+
     def add_named(self, partition: str, named: Mapping[str, NewGroups]) -> None:
         """Write the first records of a partition that may be several indexes.
 

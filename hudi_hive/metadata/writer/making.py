@@ -19,7 +19,6 @@ from hudi_hive.metadata.reader import (
     RECORD_INDEX,
     SECONDARY_PREFIX,
     IndexDefinition,
-    index_prefix,
     is_partitioned_index,
 )
 from hudi_hive.metadata.writer import initialise as init
@@ -181,8 +180,8 @@ class MetadataMaker:
             return  # a table without schema; made once it has one
         if name == RECORD_INDEX and self.partitions_index:
             made = index_records_of_partitions(self._client, executor)
+            groups = {new.indexed_prefix(path): self._groups_of_partition(part) for path, part in made.items()}
             new.define_index(name, (), partitioned=True)
-            groups = {f"{index_prefix(path)}-": self._groups_of_partition(part) for path, part in made.items()}
             new.add_named(name, groups)
             return
         records_of_groups = initial_records(self._client, name, columns, executor, self.schema_versions())

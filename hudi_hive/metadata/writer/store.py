@@ -244,9 +244,10 @@ class MetadataStore:
         named = self.named_groups(partition, files)
         jobs: list[_Job] = []
         for path, part in change.each.items():
-            prefix = f"{index_prefix(path)}-"
+            prefix = self.indexed_prefix(path)
             there = named.get(prefix)
-            groups = there if there is not None else self._new_groups(instant, prefix, change.new_groups, path)
+            new = range(change.new_groups if there is None else 0)
+            groups = there or [MetadataFileGroup(f"{prefix}{n:04d}-0", instant, None, (), 1) for n in new]
             made = self._shares(partition, groups, part)
             if there is None:  # each of them is to be there
                 touched, none = {job[1] for job in made}, Records.none()
@@ -254,16 +255,22 @@ class MetadataStore:
             jobs += [(partition, len(jobs) + at, *job[2:]) for at, job in enumerate(made)]
         return jobs
 
-    def _new_groups(self, instant: str, prefix: str, count: int, path: str) -> list[MetadataFileGroup]:
-        """File groups of the record index of a partition that has none."""
-        groups = [MetadataFileGroup(f"{prefix}{number:04d}-0", instant, None, (), 1) for number in range(count)]
-        if any(len(f".{group.file_id}_{instant}.log.1_9999-1-1".encode()) > _LONGEST_NAME for group in groups):
+    def indexed_prefix(self, path: str) -> str:
+        """What the file groups of the record index of a partition are called before their number.
+
+        Raises:
+            MetadataTableError: no name of a log file holds the partition's path, or no file system such a name.
+        """
+        prefix = f"{index_prefix(path)}-"
+        longest = f".{prefix}9999-0_{'9' * 17}.log.1_9999-1-1"
+        if "." in prefix or len(longest.encode()) > _LONGEST_NAME:
+            why = "holds a dot, which" if "." in prefix else "is too long, and"
             raise MetadataTableError(
-                f"the path of the partition {path!r} is too long for the name of a file of its record index",
+                f"the path of the partition {path!r} {why} no name of a file of its record index can have",
                 path=self.storage.uri(RECORD_INDEX),
                 remedy=f"`hudi-hive metadata delete --partition {RECORD_INDEX}`, and keep an index of the whole table",
             )
-        return groups
+        return prefix
 
     def _shares(self, partition: str, groups: Sequence[MetadataFileGroup], change: RecordChanges) -> list[_Job]:
         """The file groups of one index that a change touches."""
