@@ -37,6 +37,7 @@ RUNS = (
     "integration.long.spark_store_matrix",
     "integration.long.spark_store_credentials",
     "integration.long.metadata_actions",
+    "integration.long.partitioned_index",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",

@@ -56,12 +56,18 @@ class IndexType(StrEnum):
     BUCKET = "BUCKET"
     RECORD_INDEX = "RECORD_INDEX"
     GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
+    RECORD_LEVEL_INDEX = "RECORD_LEVEL_INDEX"
     INMEMORY = "INMEMORY"
 
     @property
     def is_global(self) -> bool:
         """Whether a key is looked for in all partitions, not only in the one that its row names."""
-        return self not in (IndexType.SIMPLE, IndexType.BLOOM, IndexType.BUCKET, IndexType.INMEMORY)
+        return self in (
+            IndexType.GLOBAL_SIMPLE,
+            IndexType.GLOBAL_BLOOM,
+            IndexType.RECORD_INDEX,
+            IndexType.GLOBAL_RECORD_LEVEL_INDEX,
+        )
 
 
 class LayoutStrategy(StrEnum):

@@ -176,6 +176,27 @@ SPILL_FOLDER: Final = Option[str | None](
         _MERGED_IN_PARTS, "it says where parts of a merge are kept meanwhile; the rows are the same"
     ),
 )
+SECONDARY_INDEX: Final = Option(
+    "hoodie.metadata.index.secondary.enable",
+    boolean,
+    True,
+    "Reads ask secondary indexes, which like the record index rely on each key being in the table once.",
+    honoured_by=(READ,),
+    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
+    harmless={STREAM: _NO_FILTERS},
+    since=8,
+)
+EXPRESSION_INDEX: Final = Option(
+    "hoodie.metadata.index.expression.enable",
+    boolean,
+    True,
+    "Reads ask expression indexes for filters on functions of columns.",
+    honoured_by=(READ,),
+    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
+    harmless={STREAM: _NO_FILTERS},
+    since=8,
+)
+
 READ_OPTIONS: Final = (
     QUERY_TYPE,
     BEGIN,
@@ -189,6 +210,8 @@ READ_OPTIONS: Final = (
     METADATA_VALIDATE,
     LISTING_PARALLELISM,
     DATA_SKIPPING,
+    SECONDARY_INDEX,
+    EXPRESSION_INDEX,
     INCREMENTAL_FORMAT,
     MERGE_TYPE,
     READ_OPTIMIZED,

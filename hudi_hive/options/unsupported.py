@@ -93,7 +93,6 @@ UNSUPPORTED_OPTIONS: Final = (
     _unsupported("hoodie.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
     _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
-    _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table", since=9),
     _unsupported(HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING, _OFF, "partition by a timestamp generator"),
     _unsupported(
         HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH, _OFF, "partition by a timestamp generator"

@@ -255,11 +255,7 @@ FILE_OPTIONS: Final = (
 # -- index -------------------------------------------------------------------------------------------------------------
 
 INDEX_TYPE: Final = Option(
-    "hoodie.index.type",
-    member(IndexType),
-    IndexType.SIMPLE,
-    "How the file group of a key is found.",
-    honoured_by=(WRITE,),
+    "hoodie.index.type", member(IndexType), IndexType.SIMPLE, "How a key's file group is found.", honoured_by=(WRITE,)
 )
 BLOOM_ENTRIES: Final = Option(
     "hoodie.index.bloom.num_entries", positive, 60_000, "Keys that a bloom filter is made for.", honoured_by=(WRITE,)
@@ -437,6 +433,34 @@ RECORD_INDEX_MAX_GROUPS: Final = Option(
     honoured_by=(WRITE,),
     aliases=("hoodie.metadata.global.record.level.index.max.filegroup.count",),
 )
+RECORD_LEVEL_INDEX: Final = Option(
+    "hoodie.metadata.record.level.index.enable",
+    boolean,
+    False,
+    "Writes keep where each key is in a record index of each partition, in which a key counts once a partition; reads "
+    "trust it to leave files out for filters on the key.",
+    honoured_by=(WRITE, READ),
+    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
+    since=9,
+)
+RECORD_LEVEL_INDEX_MIN_GROUPS: Final = Option(
+    "hoodie.metadata.record.level.index.min.filegroup.count",
+    positive,
+    1,
+    "File groups of the record index of a partition, at least; those of a partition that is new have so many.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.metadata.partitioned.record.index.min.filegroup.count",),
+    since=9,
+)
+RECORD_LEVEL_INDEX_MAX_GROUPS: Final = Option(
+    "hoodie.metadata.record.level.index.max.filegroup.count",
+    positive,
+    10,
+    "File groups of the record index of a partition, at most.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.metadata.partitioned.record.index.max.filegroup.count",),
+    since=9,
+)
 RECORD_INDEX_GROWTH: Final = Option(
     "hoodie.metadata.record.index.growth.factor",
     decimal,
@@ -451,32 +475,8 @@ RECORD_INDEX_MAX_GROUP_SIZE: Final = Option(
     "Bytes of a file group of the record index, at most.",
     honoured_by=(WRITE,),
 )
-SECONDARY_INDEX: Final = Option(
-    "hoodie.metadata.index.secondary.enable",
-    boolean,
-    True,
-    "Reads ask secondary indexes, which like the record index rely on each key being in the table once.",
-    honoured_by=(READ,),
-    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
-    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
-    since=8,
-)
-EXPRESSION_INDEX: Final = Option(
-    "hoodie.metadata.index.expression.enable",
-    boolean,
-    True,
-    "Reads ask expression indexes for filters on functions of columns.",
-    honoured_by=(READ,),
-    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
-    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
-    since=8,
-)
 METADATA_COMPACT_AFTER: Final = Option(
-    "hoodie.metadata.compact.max.delta.commits",
-    positive,
-    10,
-    "Commits after which the metadata table is compacted.",
-    honoured_by=(WRITE,),
+    "hoodie.metadata.compact.max.delta.commits", positive, 10, "Commits between its compactions.", honoured_by=(WRITE,)
 )
 
 METADATA_OPTIONS: Final = (
@@ -490,9 +490,10 @@ METADATA_OPTIONS: Final = (
     RECORD_INDEX,
     RECORD_INDEX_MIN_GROUPS,
     RECORD_INDEX_MAX_GROUPS,
+    RECORD_LEVEL_INDEX,
+    RECORD_LEVEL_INDEX_MIN_GROUPS,
+    RECORD_LEVEL_INDEX_MAX_GROUPS,
     RECORD_INDEX_GROWTH,
     RECORD_INDEX_MAX_GROUP_SIZE,
-    SECONDARY_INDEX,
-    EXPRESSION_INDEX,
     METADATA_COMPACT_AFTER,
 )

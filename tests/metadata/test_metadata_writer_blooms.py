@@ -154,10 +154,6 @@ def _unpacked(name, folder):
     return folder / name
 
 
-def _tree(path):
-    return {str(file.relative_to(path)): file.stat().st_mtime_ns for file in path.rglob("*") if file.is_file()}
-
-
 def _again(path):
     """Rows of a table to write again, and its keys."""
     rows = HudiTable.open(str(path)).scan().to_arrow()
@@ -177,11 +173,3 @@ def test_tables_of_real_hudi_are_written_with_their_indexes_and_without(tmp_path
     _check(path)
     assert sorted(_again(path)[1]) == sorted(keys)
     assert sorted(MetadataTable.open(MetaClient.load(path)).record_locations()["key"].to_pylist()) == sorted(keys)
-
-
-def test_record_index_of_each_partition_is_refused_without_a_trace(tmp_path):
-    path = _unpacked("v9_partitioned_record_index", tmp_path)
-    before = _tree(path)
-    with pytest.raises(MetadataTableError, match="record index of its own for each partition"):
-        HudiTable.open(str(path)).upsert(_again(path)[0])
-    assert _tree(path) == before

@@ -27,7 +27,7 @@ def test_base_and_log_files_become_write_stats():
     assert "prevBaseFile" not in write_stats(log, layout=1)[0]
 
 
-def test_a_record_that_moves_is_added_and_not_removed():
+def test_a_record_that_moves_leaves_one_group_and_comes_to_another():
     left = status("p", "f-0", "x", keys_removed=pa.array(["a", "b"]))
     came = status("q", "g-0", "y", keys_added=pa.array(["a", "c"]))
     added, removed = index_changes(joined([left, came]))
@@ -35,7 +35,7 @@ def test_a_record_that_moves_is_added_and_not_removed():
         {"key": "a", "partition": "q", "file_id": "g-0"},
         {"key": "c", "partition": "q", "file_id": "g-0"},
     ]
-    assert removed.to_pylist() == ["b"]
+    assert removed.to_pylist() == [{"key": "a", "partition": "p"}, {"key": "b", "partition": "p"}]
 
 
 def test_no_files_make_an_empty_commit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hudi_hive.metadata.reader.changes import (
     DELETED_FILES_SCHEMA,
     INDEX_ADDED_SCHEMA,
+    INDEX_REMOVED_SCHEMA,
     RANGES_SCHEMA,
     REPLACED_SCHEMA,
     MetadataChanges,
@@ -17,6 +18,7 @@ from hudi_hive.metadata.reader.definitions import (
     has_column_indexes,
     index_definitions,
     indexed_function,
+    is_partitioned_index,
     keeps_each_in_step,
 )
 from hudi_hive.metadata.reader.evolved_ranges import Bounds, promoted_bounds, ranges_by_id
@@ -24,10 +26,12 @@ from hudi_hive.metadata.reader.file_group import FileGroup
 from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
 from hudi_hive.metadata.reader.keys import (
     ALL_PARTITIONS,
+    RECORD_INDEX_PREFIX,
     ROOT_PARTITION,
     column_key,
     file_key,
     group_indexes,
+    index_prefix,
     partition_identifier,
     partition_key,
     paths_below,
@@ -69,11 +73,13 @@ __all__ = [
     "FILES",
     "HASHES_HEADS",
     "INDEX_ADDED_SCHEMA",
+    "INDEX_REMOVED_SCHEMA",
     "METADATA_FOLDER",
     "METADATA_SOURCE",
     "PARTITION_STATS",
     "RANGES_SCHEMA",
     "RECORD_INDEX",
+    "RECORD_INDEX_PREFIX",
     "REPLACED_SCHEMA",
     "ROOT_PARTITION",
     "SECONDARY_PREFIX",
@@ -101,7 +107,9 @@ __all__ = [
     "group_indexes",
     "has_column_indexes",
     "index_definitions",
+    "index_prefix",
     "indexed_function",
+    "is_partitioned_index",
     "keeps_each_in_step",
     "list_committed",
     "list_partitions",

@@ -34,12 +34,11 @@ RANGES_SCHEMA: Final = pa.schema(
 INDEX_ADDED_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
 """Columns of :attr:`MetadataChanges.index_added`."""
 
+INDEX_REMOVED_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string())])
+"""Columns of :attr:`MetadataChanges.index_removed`."""
+
 REPLACED_SCHEMA: Final = pa.schema([("partition", pa.string()), ("file_id", pa.string())])
 """Columns of :attr:`MetadataChanges.groups_replaced`."""
-
-
-def _no_keys() -> pa.Array:
-    return pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,8 @@ class MetadataChanges:
             statistics are given up.
         without_values: bare names of added log files that hold nothing but deletes, and so no ranges.
         index_added: new records and records that moved (:data:`INDEX_ADDED_SCHEMA`).
-        index_removed: keys of records that were deleted. A key that is in both is added.
+        index_removed: records that were deleted or moved (:data:`INDEX_REMOVED_SCHEMA`). What is in both is added: a
+            key in an index of the whole table, a key of a partition in one that is kept for each partition.
         groups_replaced: file groups that the action replaces (:data:`REPLACED_SCHEMA`): records that the index finds in
             them are removed, unless they were added.
         moves_rows: rows may come, go or change; false for compaction and clustering, which only write them anew.
@@ -70,6 +70,6 @@ class MetadataChanges:
     ranges: pa.Table = field(default_factory=RANGES_SCHEMA.empty_table)
     without_values: frozenset[str] = frozenset()
     index_added: pa.Table = field(default_factory=INDEX_ADDED_SCHEMA.empty_table)
-    index_removed: pa.Array = field(default_factory=_no_keys)
+    index_removed: pa.Table = field(default_factory=INDEX_REMOVED_SCHEMA.empty_table)
     groups_replaced: pa.Table = field(default_factory=REPLACED_SCHEMA.empty_table)
     moves_rows: bool = True

@@ -28,9 +28,15 @@ HASHES_HEADS: Final = "V2"
 EXPRESSION_PREFIX: Final = "expr_index_"
 """What the names of expression indexes begin with; their types are ``column_stats`` and ``bloom_filters``."""
 
+_RECORD_INDEX: Final = "record_index"
+_IS_PARTITIONED: Final = "isPartitioned"
+
 _EXPRESSION: Final = "expr"
 _OF_FILTERS: Final = frozenset({"filtertype", "numentries", "fpp", "maxentries"})
 """Options of an expression index that are not arguments of its function."""
+
+_FIRST_WITH_DEFINITIONS: Final = 8
+"""The first table version with definitions of indexes."""
 
 _SEVERAL_FALL_BEHIND: Final = 9
 """Version of the tables whose release keeps one secondary index alone in step with log files."""
@@ -101,6 +107,25 @@ def has_column_indexes(client: MetaClient) -> bool:
     """Whether the metadata table has a complete secondary or expression index."""
     heads = (f"{SECONDARY_INDEX}_", EXPRESSION_PREFIX)
     return any(name.startswith(heads) for name in client.config.metadata_partitions)
+
+
+def is_partitioned_index(client: MetaClient) -> bool:
+    """Whether the record index is kept for each partition of the table by itself, where it has one; read once.
+
+    Args:
+        client: the table, not its metadata table.
+
+    Raises:
+        CorruptFileError: the definitions cannot be read.
+    """
+    if client.config.version < _FIRST_WITH_DEFINITIONS:
+        return False
+
+    def read() -> bool:
+        definition = next((item for item in index_definitions(client) if item.name == _RECORD_INDEX), None)
+        return definition is not None and definition.options.get(_IS_PARTITIONED, "").strip().lower() == "true"
+
+    return client.memoize("partitioned record index", read)
 
 
 def indexed_function(definition: IndexDefinition) -> ColumnFunction | None:

@@ -20,6 +20,7 @@ from hudi_hive.batches import rows_by_number
 from hudi_hive.formats.hash import hash_id, string_hashes
 from hudi_hive.schema import java_text
 from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
+from hudi_hive.table.keys import escape_value, unescape_value
 
 ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 """Key of the record that names all partitions."""
@@ -29,6 +30,11 @@ NULL_KEY: Final = "\0"
 
 _VERSION_WITH_NULLS: Final = 9
 """From this table version on secondary indexes have null, and days for dates."""
+
+RECORD_INDEX_PREFIX: Final = "record-index"
+"""What the file groups of a record index of the whole table are called before their number."""
+
+_OF_PARTITION: Final = f"{RECORD_INDEX_PREFIX}-"
 
 ROOT_PARTITION: Final = "."
 """How the partition of a table without partition columns is called here; its path is empty."""
@@ -42,6 +48,22 @@ def partition_identifier(path: str) -> str:
 def partition_path(identifier: str) -> str:
     """The partition path of an identifier; the inverse of :func:`partition_identifier`."""
     return "" if identifier == ROOT_PARTITION else identifier
+
+
+def index_prefix(path: str) -> str:
+    """What the file groups of a partition's own record index are called before their number.
+
+    Source: docs/format.md#metadata-file-groups, ``PartitionPathEncodeUtils.escapeFileName``.
+    """
+    escaped = escape_value(path).replace("_", "%5F").replace("-", "%2D")
+    return f"{_OF_PARTITION}{escaped}"
+
+
+def indexed_path(prefix: str) -> str | None:
+    """The partition path of such a prefix; None for one that is not :func:`index_prefix`'s."""
+    if not prefix.startswith(_OF_PARTITION):
+        return None
+    return unescape_value(prefix.removeprefix(_OF_PARTITION))
 
 
 def paths_below(partitions: Iterable[str], below: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.column_indexes import LOCATION_SCHEMA, ColumnIndexes, understood
-from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
+from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions, is_partitioned_index
 from hudi_hive.metadata.reader.file_group import FileGroup, GroupRecords
 from hudi_hive.metadata.reader.instants import ValidInstants, holds_last_compaction, missing_write, newest_write_time
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
@@ -23,16 +23,12 @@ from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, 
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.storage import run_together
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.keys import unescape_value
 from hudi_hive.table.view import list_folders
 from hudi_hive.timeline.instants import millis_to_instant
 
 COLUMN_STATS: Final = "column_stats"
 PARTITION_STATS: Final = "partition_stats"
 RECORD_INDEX: Final = "record_index"
-
-_RECORD_INDEX_NAME: Final = "record-index"
-"""What the file groups of the record index are called before a partition's name, if any, and their number."""
 
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})(?:-\d+)?")
 
@@ -366,7 +362,9 @@ class MetadataTable(ColumnIndexes):
                     group = FileGroup(self._own.storage, partition, row, self._valid)
                     numbered.setdefault(match["prefix"], {})[int(match["index"])] = group
             whole = all(sorted(groups) == list(range(len(groups))) for groups in numbered.values())
-            if not rows or not whole or sum(map(len, numbered.values())) != len(rows):
+            # A record index of each partition of a table without rows.
+            may_be_empty = not rows and partition == RECORD_INDEX and is_partitioned_index(self._client)
+            if not (rows or may_be_empty) or not whole or sum(map(len, numbered.values())) != len(rows):
                 raise MetadataTableError(
                     f"the file groups of {partition!r} are not numbered from 0 on: one is missing",
                     path=f"{self._uri}/{partition}",
@@ -376,22 +374,31 @@ class MetadataTable(ColumnIndexes):
             }
         return self._groups[partition]
 
+    def record_index_groups(self) -> dict[str, tuple[FileGroup, ...]]:
+        """File groups of the record index of each partition of the table, by its path.
+
+        Raises:
+            MetadataTableError: there is no complete record index, or it is one for the whole table.
+        """
+        by_path: dict[str, tuple[FileGroup, ...]] = {}
+        for prefix, groups in self.prefixed_groups(RECORD_INDEX).items():
+            path = names.indexed_path(prefix)
+            if path is None:
+                raise MetadataTableError(
+                    f"file groups of the record index by the name {prefix!r}", path=f"{self._uri}/{RECORD_INDEX}"
+                )
+            by_path[names.partition_path(path)] = groups
+        return by_path
+
     def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
         """The file groups of each record index over some partitions, or all (docs/format.md#metadata-file-groups).
 
         There is one index for the table, or one for each partition, which stands in the names of its file groups.
         """
         prefixed = self.prefixed_groups(RECORD_INDEX)
-        if tuple(prefixed) == (_RECORD_INDEX_NAME,):
+        if tuple(prefixed) == (names.RECORD_INDEX_PREFIX,):
             return list(prefixed.values())
-        by_path: dict[str, tuple[FileGroup, ...]] = {}
-        for prefix, groups in prefixed.items():
-            head, _, escaped = prefix.partition(f"{_RECORD_INDEX_NAME}-")
-            if head or prefix == _RECORD_INDEX_NAME:
-                raise MetadataTableError(
-                    f"file groups of the record index by the name {prefix!r}", path=f"{self._uri}/{RECORD_INDEX}"
-                )
-            by_path[names.partition_path(unescape_value(escaped))] = groups
+        by_path = self.record_index_groups()
         selected = list(dict.fromkeys(self.partitions() if partitions is None else partitions))
         unknown = [path for path in selected if path not in by_path]
         if unknown and (files := self.files_table(unknown)).num_rows:

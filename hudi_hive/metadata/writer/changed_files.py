@@ -1,4 +1,4 @@
-"""Records of the partition ``files`` for the files that an action adds and deletes."""
+"""Records of ``files`` and ``record_index`` for the files and the records that an action adds and takes away."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.reader import ALL_PARTITIONS, ROOT_PARTITION, MetadataChanges, partition_identifier
+from hudi_hive.metadata.reader import (
+    ALL_PARTITIONS,
+    INDEX_REMOVED_SCHEMA,
+    ROOT_PARTITION,
+    MetadataChanges,
+    partition_identifier,
+)
 from hudi_hive.metadata.writer import records
-from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges, Records
 
 
 def file_records(changes: MetadataChanges, version: int) -> Records:
@@ -37,6 +43,74 @@ def file_records(changes: MetadataChanges, version: int) -> Records:
         version,
     )
     return records.join_records([everything, entries])
+
+
+def key_records(changes: MetadataChanges, replaced: pa.Table, millis: int, version: int) -> RecordChanges:
+    """Changes of a record index of the whole table, which has one place of each key.
+
+    Args:
+        changes: of the action.
+        replaced: the records in file groups that it replaces (``INDEX_REMOVED_SCHEMA``).
+        millis: epoch milliseconds of the action's instant.
+        version: table version.
+    """
+    # Records of one key may also be in several groups; as in Hudi the index has one of them.
+    added = _last_of_each(changes.index_added, ["key"])
+    keys = as_array(added.column("key"))
+    gone = pa.concat_arrays([as_array(part.column("key")) for part in (changes.index_removed, replaced)]).unique()
+    return RecordChanges(_places(added, millis, version), gone.filter(pc.invert(pc.is_in(gone, value_set=keys))))
+
+
+def key_records_of_partitions(
+    changes: MetadataChanges, replaced: pa.Table, millis: int, version: int, new_groups: int
+) -> PartitionedChanges:
+    """Changes of a record index of each partition: its keys are other records than the same keys elsewhere.
+
+    Args:
+        changes, replaced, millis, version: as of :func:`key_records`.
+        new_groups: file groups of the index of a partition that has none.
+    """
+    added = _last_of_each(changes.index_added, ["partition", "key"])
+    gone = pa.concat_tables([INDEX_REMOVED_SCHEMA.empty_table(), changes.index_removed, replaced])
+    come, left = (_rows_of_partitions(table) for table in (added, gone))
+    paths = {*as_array(changes.files_added.column("partition")).unique().to_pylist(), *changes.partitions_touched}
+    nothing = RecordChanges(_places(added.slice(0, 0), millis, version))
+    each = {}
+    for path in sorted({*paths, *come, *left}):
+        if path not in come and path not in left:
+            each[path] = nothing
+            continue
+        places = come.get(path, added.slice(0, 0))
+        keys = as_array(places.column("key"))
+        lost = as_array(left[path].column("key")).unique() if path in left else keys.slice(0, 0)
+        lost = lost.filter(pc.invert(pc.is_in(lost, value_set=keys)))
+        each[path] = RecordChanges(_places(places, millis, version), lost)
+    return PartitionedChanges(each, new_groups)
+
+
+def _last_of_each(table: pa.Table, names: list[str]) -> pa.Table:
+    """The last row of each value of some columns."""
+    numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
+    rows = numbered.group_by(names, use_threads=False).aggregate([("row", "max")]).column("row_max")
+    return table.take(rows) if len(rows) < table.num_rows else table
+
+
+def _rows_of_partitions(table: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each partition."""
+    order = table.sort_by("partition").combine_chunks()
+    encoded = as_array(order.column("partition")).dictionary_encode()
+    starts = np.flatnonzero(np.diff(encoded.indices.to_numpy(), prepend=-1)).tolist()
+    ends = [*starts[1:], order.num_rows][: len(starts)]
+    names = encoded.dictionary.to_pylist()
+    return {
+        name: order.slice(start, end - start).combine_chunks()
+        for name, start, end in zip(names, starts, ends, strict=True)
+    }
+
+
+def _places(added: pa.Table, millis: int, version: int) -> Records:
+    keys, partitions, file_ids = (as_array(added.column(name)) for name in ("key", "partition", "file_id"))
+    return records.record_locations(keys, partitions, file_ids, millis, version)
 
 
 def _identifiers(paths: pa.Array) -> pa.Array:

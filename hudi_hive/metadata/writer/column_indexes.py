@@ -37,9 +37,8 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.column_stats import KEYED_STATS_SCHEMA, data_files, deleted_file_stats
-from hudi_hive.metadata.writer.records import Records, join_records
+from hudi_hive.metadata.writer.records import RecordChanges, Records, join_records
 from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_column
-from hudi_hive.metadata.writer.store import RecordChanges
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA, FileKind, parse_file_names
 

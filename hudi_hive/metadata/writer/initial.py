@@ -6,7 +6,8 @@ executor there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -103,21 +104,46 @@ def initial_records(
         return _stats_records(client, partition, columns, executor, versions)
     if partition == BLOOM_FILTERS:
         return _filter_records(client, executor)
-    return _index_records(client, executor)
+    return records.join_records([part for _, part in _index_records(client, executor)])
 
 
-def record_index_groups(count: int, options: Mapping[str, str]) -> int:
+def index_records_of_partitions(client: MetaClient, executor: MetadataTaskRunner | None) -> dict[str, Records]:
+    """Make the initial records of a record index of each partition of the table, by their paths.
+
+    Partitions without records are among them: Hudi takes the index of every partition for granted that the metadata
+    table names.
+
+    Raises:
+        MetadataTableError: the table has no record keys in its files.
+    """
+    partitions, _ = listed_files(client, executor)
+    if not client.timeline.write_instants():
+        return {}
+    parts: dict[str, list[Records]] = {path: [] for path in sorted(partitions)}
+    for path, part in _index_records(client, executor):
+        parts[path].append(part)
+    return {path: records.join_records(some) for path, some in parts.items()}
+
+
+def record_index_groups(count: int, options: Mapping[str, str], *, partitioned: bool = False) -> int:
     """The number of file groups of a new record index, by the number of existing records; it never changes.
+
+    Source: ``HoodieTableMetadataUtil.estimateFileGroupCount``.
 
     Args:
         count: records now.
         options: Hudi's write options.
+        partitioned: the index is that of one partition of the table.
     """
-    least = declared.RECORD_INDEX_MIN_GROUPS.of(options)
-    most = declared.RECORD_INDEX_MAX_GROUPS.of(options)
-    growth = declared.RECORD_INDEX_GROWTH.of(options)
-    size = declared.RECORD_INDEX_MAX_GROUP_SIZE.of(options)
-    return max(1, least, min(most, -(-int(count * growth * _RECORD_BYTES) // size)))
+    bounds = (declared.RECORD_INDEX_MIN_GROUPS, declared.RECORD_INDEX_MAX_GROUPS)
+    if partitioned:
+        bounds = (declared.RECORD_LEVEL_INDEX_MIN_GROUPS, declared.RECORD_LEVEL_INDEX_MAX_GROUPS)
+    least, most = (option.of(options) for option in bounds)
+    expected = math.ceil(float(np.float32(count) * np.float32(declared.RECORD_INDEX_GROWTH.of(options))))
+    in_each = max(1, declared.RECORD_INDEX_MAX_GROUP_SIZE.of(options) // _RECORD_BYTES)
+    if least == most or expected // in_each < most:
+        return max(least, expected // in_each) if least != most else least
+    return most
 
 
 def listed_files(client: MetaClient, executor: MetadataTaskRunner | None) -> tuple[list[str], pa.Table]:
@@ -302,8 +328,11 @@ def _has(schema: pa.Schema, name: str) -> bool:
     return True
 
 
-def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> Records:
-    """Places of the records of all newest slices: keys of base files and log files, less those deleted since."""
+def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> Iterator[tuple[str, Records]]:
+    """Places of the records of each newest slice, with its partition.
+
+    They are keys of base files and log files, less those deleted since.
+    """
     config = client.config
     if not config.populate_meta_fields:
         raise MetadataTableError(
@@ -314,7 +343,6 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> R
     _, files = listed_files(client, executor)
     slices = client.file_system_view(files=files).latest_merged_file_slices()
     tasks = _tasks(client, slices, (), pa.schema([]))
-    parts = [Records(pa.array([], pa.string()), pa.array([], pa.binary()))]
     for task, instant, keys in zip(
         tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
     ):
@@ -324,8 +352,7 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> R
         ids = pa.array([task.file_id] * count, pa.string())
         millis = instant_to_millis(instant, config.timezone)
         key = pa.concat_arrays(key.chunks) if isinstance(key, pa.ChunkedArray) else key
-        parts.append(records.record_locations(key, partitions, ids, millis, config.version))
-    return records.join_records(parts)
+        yield task.partition, records.record_locations(key, partitions, ids, millis, config.version)
 
 
 def _keys_of(task: _FileTask) -> pa.Table:

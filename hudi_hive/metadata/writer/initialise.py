@@ -9,6 +9,7 @@ import json
 import logging
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,13 +28,12 @@ from hudi_hive.metadata.reader import (
     IndexDefinition,
     index_definitions,
 )
-from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.records import Records, split_by_group
 from hudi_hive.metadata.writer.store import (
     MetadataStore,
     deleted_keys,
     group_prefix,
     in_threads,
-    split_by_group,
     write_stat,
 )
 from hudi_hive.names import (
@@ -130,6 +130,19 @@ def make_own_table(client: MetaClient) -> MetadataStore:
     return MetadataStore(client, TableConfig.from_bytes(data, storage.uri(PROPERTIES_PATH), metadata_table=True))
 
 
+@dataclass(frozen=True, slots=True)
+class NewGroups:
+    """File groups of a new index.
+
+    Attributes:
+        count: their number, which stays.
+        records: what they hold now.
+    """
+
+    count: int
+    records: Records
+
+
 class NewPartitions:
     """Partitions that one delta commit initialises; a context manager that completes it.
 
@@ -159,14 +172,15 @@ class NewPartitions:
         """The data table, as of the last change of its properties."""
         return self._store.data
 
-    def define_index(self, name: str, columns: Sequence[str]) -> None:
+    def define_index(self, name: str, columns: Sequence[str], *, partitioned: bool = False) -> None:
         """Add a partition to the table's index definitions, if it is an index.
 
         Args:
             name: of the partition.
             columns: columns that it has statistics of.
+            partitioned: it is a record index of each partition of the table.
         """
-        self._properties |= define_index(self.client, name, columns)
+        self._properties |= define_index(self.client, name, columns, partitioned=partitioned)
 
     def define_column_index(self, definition: IndexDefinition) -> None:
         """Add a secondary or expression index to the table's index definitions."""
@@ -180,13 +194,30 @@ class NewPartitions:
             groups: number of its file groups, which stays.
             records: what it holds now.
         """
-        store = self._store
+        self.add_named(partition, {group_prefix(partition): NewGroups(groups, records)})
+
+    def indexed_prefix(self, path: str) -> str:
+        """As of the metadata table's own."""
+        return self._store.indexed_prefix(path)
+
+    def add_named(self, partition: str, named: Mapping[str, NewGroups]) -> None:
+        """Write the first records of a partition that may be several indexes.
+
+        Args:
+            partition: its name.
+            named: file groups and records of each index by what the ids of its file groups begin with.
+        """
         if not self._is_new:
-            store.storage.delete_tree(partition)
+            self._store.storage.delete_tree(partition)
         instant = self._begin()
-        _write_metafile(store.storage, partition, instant)
-        shares = dict(split_by_group(records, groups, store.hashed(partition)))
-        prefix = group_prefix(partition)
+        _write_metafile(self._store.storage, partition, instant)
+        for prefix, new in named.items():
+            self._write_groups(partition, prefix, new, instant)
+        self.names.append(partition)
+
+    def _write_groups(self, partition: str, prefix: str, new: NewGroups, instant: str) -> None:
+        store, groups = self._store, new.count
+        shares = dict(split_by_group(new.records, groups, store.hashed(partition)))
         first = delete_block(instant, deleted_keys(partition, pa.array([], pa.string())))
         # On a store each file is a request: a group that has a base file does without.
         empty = [number for number in range(groups) if store.storage.is_local or number not in shares]
@@ -203,7 +234,6 @@ class NewPartitions:
         for stat in stats:
             name, size = posixpath.basename(stat["path"]), stat["fileSizeInBytes"]
             self._files.append({"partition": partition, "name": name, "size": size})
-        self.names.append(partition)
 
     def _begin(self) -> str:
         if self._requested is None:
@@ -295,7 +325,7 @@ def drop_table(client: MetaClient) -> MetaClient:
     return client.with_config(config)
 
 
-def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[str, str]:
+def define_index(client: MetaClient, name: str, columns: Sequence[str], *, partitioned: bool = False) -> dict[str, str]:
     """Add an index to the table's index definitions, which exist from version 8 on.
 
     Source: docs/format.md#metadata-file-groups.
@@ -304,19 +334,20 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> dict[
         client: the table.
         name: a partition of the metadata table; nothing is done for one that is no index.
         columns: columns that it has statistics of.
+        partitioned: it is a record index of each partition of the table; before version 9 no other is in there.
 
     Returns:
         The property of the table that is to be set behind it.
     """
     version = client.config.version
-    if name not in (COLUMN_STATS, RECORD_INDEX) or version < 8 or (version == 8 and name == RECORD_INDEX):
+    if name not in (COLUMN_STATS, RECORD_INDEX) or version < (9 if name == RECORD_INDEX and not partitioned else 8):
         return {}
     entry: dict[str, Any] = {
         "indexName": name,
         "indexType": name,
         "indexFunction": "" if name == RECORD_INDEX else name,
         "sourceFields": list(columns),
-        "indexOptions": {"isPartitioned": "false"} if name == RECORD_INDEX else {},
+        "indexOptions": {"isPartitioned": str(partitioned).lower()} if name == RECORD_INDEX else {},
     }
     if version >= 9:
         entry["version"] = "V1" if name == RECORD_INDEX else "V2"

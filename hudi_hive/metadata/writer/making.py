@@ -19,10 +19,17 @@ from hudi_hive.metadata.reader import (
     RECORD_INDEX,
     SECONDARY_PREFIX,
     IndexDefinition,
+    is_partitioned_index,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.column_indexes import ColumnIndexRecords, RowSource, is_written
-from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
+from hudi_hive.metadata.writer.initial import (
+    MetadataTaskRunner,
+    index_records_of_partitions,
+    initial_records,
+    record_index_groups,
+)
+from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.state import listed_partitions
 from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_columns
 from hudi_hive.metadata.writer.store import MetadataStore
@@ -57,6 +64,7 @@ class MetadataMaker:
         self._versions: Sequence[InternalSchema] = ()
         self.behind: Callable[[MetaClient], MetaClient] | None = None
         self.store: MetadataStore | None = None
+        self._partitioned: bool | None = None
         self._indexed: tuple[Mapping[str, object], tuple[IndexedColumn, ...]] | None = None
 
     @property
@@ -93,9 +101,18 @@ class MetadataMaker:
             chosen.add(PARTITION_STATS)
         if write.METADATA_BLOOM_FILTERS.of(options):
             chosen.add(BLOOM_FILTERS)
-        if write.RECORD_INDEX.of(options):
+        if write.RECORD_INDEX.of(options) or write.RECORD_LEVEL_INDEX.of(options):
             chosen.add(RECORD_INDEX)
         return chosen
+
+    @property
+    def partitions_index(self) -> bool:
+        """Whether the record index is, or is to be, one of each partition of the table."""
+        if self._partitioned is not None:  # it was, before the metadata table was deleted to be made anew
+            return self._partitioned
+        if RECORD_INDEX in listed_partitions(self._client):
+            return is_partitioned_index(self._client)
+        return write.RECORD_LEVEL_INDEX.of(self.options)
 
     def initialise(
         self,
@@ -161,6 +178,12 @@ class MetadataMaker:
     ) -> None:
         if name in STATS and not columns:
             return  # a table without schema; made once it has one
+        if name == RECORD_INDEX and self.partitions_index:
+            made = index_records_of_partitions(self._client, executor)
+            groups = {new.indexed_prefix(path): self._groups_of_partition(part) for path, part in made.items()}
+            new.define_index(name, (), partitioned=True)
+            new.add_named(name, groups)
+            return
         records_of_groups = initial_records(self._client, name, columns, executor, self.schema_versions())
         if records_of_groups is None:
             _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
@@ -187,6 +210,13 @@ class MetadataMaker:
             return False
         if not is_written(self._client, definition) or self.source is None:
             raise MetadataTableError(f"the index {definition.name} is not understood", path=self._client.base_path)
+        if definition.name.startswith(SECONDARY_PREFIX) and self.partitions_index:
+            raise MetadataTableError(
+                f"the index {definition.name} would go by a record index of each partition, in which a key has several "
+                "places",
+                path=self._client.base_path,
+                remedy=f"`hudi-hive metadata delete --partition {RECORD_INDEX}`, and make one of the whole table",
+            )
         needed = (FILES, RECORD_INDEX) if definition.name.startswith(SECONDARY_PREFIX) else (FILES,)
         self.initialise([*self._client.config.metadata_partitions, *needed], self.executor, current=True)
         store = MetadataStore(self._client)
@@ -204,6 +234,9 @@ class MetadataMaker:
         if partition == BLOOM_FILTERS:
             return write.METADATA_BLOOM_GROUPS.of(self.options)
         return 2 if partition == COLUMN_STATS or partition.startswith(EXPRESSION_PREFIX) else 1
+
+    def _groups_of_partition(self, part: Records) -> init.NewGroups:
+        return init.NewGroups(record_index_groups(len(part), self.options, partitioned=True), part)
 
     def client_has(self, partition: str) -> bool:
         """Whether a partition of the metadata table is complete."""

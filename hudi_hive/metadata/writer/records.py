@@ -8,6 +8,7 @@ Source: docs/format.md#metadata-records, docs/format.md#metadata-record-schema, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.base import WRAPPERS
+from hudi_hive.metadata.reader import rows_of_groups
 from hudi_hive.metadata.writer.record_schema import branches
 
 ALL_PARTITIONS_TYPE: Final = 1
@@ -45,6 +47,43 @@ class Records:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @classmethod
+    def none(cls) -> Records:
+        """No records."""
+        return cls(pa.array([], pa.string()), pa.array([], pa.binary()))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordChanges:
+    """The part of a delta commit for one partition: records, and deleted keys (record index only)."""
+
+    records: Records
+    deleted: pa.Array | None = None
+
+    @property
+    def is_some(self) -> bool:
+        """Whether there is anything to write."""
+        return len(self.records) > 0 or (self.deleted is not None and len(self.deleted) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedChanges:
+    """The part of a delta commit for a record index of each partition.
+
+    Attributes:
+        each: changes of the index of each partition of the table, by its path, empty ones included: the index of a
+            partition that has none yet begins with them.
+        new_groups: file groups of such an index.
+    """
+
+    each: Mapping[str, RecordChanges]
+    new_groups: int
+
+    @property
+    def is_some(self) -> bool:
+        """Whether there may be anything to write."""
+        return bool(self.each)
+
 
 def join_records(parts: list[Records]) -> Records:
     """Concatenate records."""
@@ -52,6 +91,28 @@ def join_records(parts: list[Records]) -> Records:
         pa.concat_arrays([pa.array([], pa.string()), *(part.keys for part in parts)]),
         pa.concat_arrays([pa.array([], pa.binary()), *(part.values for part in parts)]),
     )
+
+
+def whole_keys(keys: pa.Array) -> pa.Array:
+    """What is hashed of keys to find their file groups: all of them."""
+    return keys
+
+
+def split_by_group(
+    records: Records, groups: int, hashed: Callable[[pa.Array], pa.Array] = whole_keys
+) -> Iterable[tuple[int, Records]]:
+    """Records by the number of the file group that their key belongs to.
+
+    Args:
+        records: the records.
+        groups: number of file groups.
+        hashed: gives what of the keys is hashed.
+    """
+    if not len(records):
+        return
+    for number, positions in rows_of_groups(hashed(records.keys), groups):
+        rows = pa.array(positions)
+        yield number, Records(records.keys.take(rows), records.values.take(rows))
 
 
 def file_lists(keys: pa.Array, names: pa.Array, sizes: pa.Array, deleted: pa.Array, kind: int, version: int) -> Records:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from hudi_hive.metadata.reader import RECORD_INDEX, index_definitions
 from hudi_hive.metadata.writer.initialise import COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS
 from hudi_hive.metadata.writer.store import MetadataStore
-from hudi_hive.options import parse_boolean
 from hudi_hive.table import MetaClient
 
 _ROLLBACK_SUFFIX: Final = 6
@@ -31,11 +29,3 @@ def listed_partitions(client: MetaClient) -> set[str]:
     keys = (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)
     text = ",".join(client.config.properties.get(key, "") for key in keys)
     return {name.strip() for name in text.split(",") if name.strip()}
-
-
-def is_partitioned_index(client: MetaClient) -> bool:
-    """Whether the record index is kept for each partition of the table by itself."""
-    if client.config.version < 9:
-        return False
-    definition = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
-    return definition is not None and parse_boolean(definition.options.get("isPartitioned", "")) is True

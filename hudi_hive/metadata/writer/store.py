@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -24,14 +24,18 @@ from hudi_hive.formats.log import command_block, delete_block, hfile_block, iter
 from hudi_hive.metadata.reader import (
     HASHES_HEADS,
     METADATA_FOLDER,
+    RECORD_INDEX,
+    RECORD_INDEX_PREFIX,
     SECONDARY_PREFIX,
     index_definitions,
+    index_prefix,
+    is_partitioned_index,
     newest_write_time,
     rows_of_groups,
     secondary_heads,
 )
 from hudi_hive.metadata.writer.record_schema import record_schema
-from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges, Records, split_by_group, whole_keys
 from hudi_hive.options import locks
 from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table import MetaClient, TableConfig
@@ -45,12 +49,13 @@ PREFIXES: Final[Mapping[str, str]] = {
     "files": "files-",
     "column_stats": "col-stats-",
     "bloom_filters": "bloom-filters-",
-    "record_index": "record-index-",
+    RECORD_INDEX: f"{RECORD_INDEX_PREFIX}-",
     "partition_stats": "partition-stats-",
 }
 """Partition of the metadata table -> what the ids of its file groups begin with; others are called as they are."""
 
-_NUMBER: Final = re.compile(r"(\d{4,})-0")
+_GROUP: Final = re.compile(r"(?P<prefix>.+-)(?P<number>\d{4,})-0", re.DOTALL)
+_LONGEST_NAME: Final = 255
 _OPERATION: Final = "UPSERT_PREPPED"
 _WRITERS: Final = 4
 """Log files that are made at a time; compressing them lets go of the interpreter."""
@@ -59,14 +64,6 @@ _DEFAULT_SILENCE_MS: Final = locks.HEARTBEAT_INTERVAL.default * locks.HEARTBEAT_
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-
-
-@dataclass(frozen=True, slots=True)
-class RecordChanges:
-    """The part of a delta commit for one partition: records, and deleted keys (record index only)."""
-
-    records: Records
-    deleted: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class MetadataFileGroup:
 
 
 _Job = tuple[str, int, MetadataFileGroup, Records, pa.Array | None]
-"""A partition, the number of a file group of it, that group, its share of the records and of the deleted keys."""
+"""A partition, a number for a file group of it, that group, its share of the records and of the deleted keys."""
 
 
 class MetadataStore:
@@ -141,35 +138,47 @@ class MetadataStore:
         Raises:
             MetadataTableError: they are not numbered from 0 on under one name.
         """
+        named = self.named_groups(partition, files)
+        return [group for prefix in sorted(named) for group in named[prefix]]
+
+    def named_groups(self, partition: str, files: pa.Table | None = None) -> dict[str, list[MetadataFileGroup]]:
+        """File groups by what their ids begin with, a hyphen in the end, each in the order of their numbers.
+
+        There is one such name, or one for each partition of the table whose records a record index has by themselves.
+        Arguments and errors are those of :meth:`groups`.
+        """
         if files is None:
             files = list_folders(self.storage, [partition])
         else:
             files = files.filter(pc.equal(files.column("partition"), partition))
         slices = self.client.file_system_view(files=files).latest_file_slices(newest_write_time(self.client.timeline))
         versions = _log_versions(files)
-        numbered: dict[int, MetadataFileGroup] = {}
+        of_partitions = partition == RECORD_INDEX and is_partitioned_index(self.data)
+        begin = group_prefix(partition)
+        named: dict[str, dict[int, MetadataFileGroup]] = {}
         for row in slices.to_pylist():
-            prefix = group_prefix(partition)
-            match = _NUMBER.fullmatch(row["file_id"].removeprefix(prefix))
-            if match is None or not row["file_id"].startswith(prefix):
+            match = _GROUP.fullmatch(row["file_id"])
+            named_so = match is not None and match["prefix"].startswith(begin)
+            if match is None or not named_so or (match["prefix"] != begin) is not of_partitions:
                 raise MetadataTableError(
                     f"file group {row['file_id']!r} of {partition!r} cannot be written",
                     path=self.storage.uri(partition),
                     remedy="delete this partition of the metadata table with `hudi-hive metadata delete --partition`",
                 )
             version = versions.get((row["file_id"], row["base_instant"]), 0) + 1
-            numbered[int(match[1])] = MetadataFileGroup(
+            named.setdefault(match["prefix"], {})[int(match["number"])] = MetadataFileGroup(
                 row["file_id"], row["base_instant"], row["base_file"], tuple(row["log_files"]), version
             )
-        if not numbered or sorted(numbered) != list(range(len(numbered))):
+        whole = all(sorted(numbered) == list(range(len(numbered))) for numbered in named.values())
+        if not whole or not (named or of_partitions):
             raise MetadataTableError(
                 f"the file groups of {partition!r} are not numbered from 0 on", path=self.storage.uri(partition)
             )
-        return [numbered[number] for number in range(len(numbered))]
+        return {prefix: [numbered[at] for at in range(len(numbered))] for prefix, numbered in named.items()}
 
     # -- delta commits -------------------------------------------------------------------------------------------
 
-    def delta_commit(self, instant: str, changes: Mapping[str, RecordChanges]) -> None:
+    def delta_commit(self, instant: str, changes: Mapping[str, RecordChanges | PartitionedChanges]) -> None:
         """Commit changes under an instant; what is written of it before an error is taken back.
 
         Args:
@@ -179,7 +188,7 @@ class MetadataStore:
         requested = self.instants.create_requested(DELTA_COMMIT, instant)
         try:
             files = list_folders(self.storage, sorted(changes)) if self._files is None else self._files
-            jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name], files)]
+            jobs = [job for name in sorted(changes) for job in self._jobs(instant, name, changes[name], files)]
             self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs), just_seen=True)
             stats = in_threads(lambda job: self._append(instant, *job), jobs)
             self.storage.flush_folders(changes)
@@ -226,17 +235,52 @@ class MetadataStore:
         ]
         return encode_commit(NewCommitMetadata(_OPERATION, {}, stats), self.config.layout)
 
-    def _jobs(self, partition: str, change: RecordChanges, files: pa.Table) -> list[_Job]:
+    def _jobs(
+        self, instant: str, partition: str, change: RecordChanges | PartitionedChanges, files: pa.Table
+    ) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""
-        groups = self.groups(partition, files)
+        if isinstance(change, RecordChanges):
+            return self._shares(partition, self.groups(partition, files), change)
+        named = self.named_groups(partition, files)
+        jobs: list[_Job] = []
+        for path, part in change.each.items():
+            prefix = self.indexed_prefix(path)
+            there = named.get(prefix)
+            new = range(change.new_groups if there is None else 0)
+            groups = there or [MetadataFileGroup(f"{prefix}{n:04d}-0", instant, None, (), 1) for n in new]
+            made = self._shares(partition, groups, part)
+            if there is None:  # each of them is to be there
+                touched, none = {job[1] for job in made}, Records.none()
+                made += [(partition, n, groups[n], none, none.keys) for n in range(len(groups)) if n not in touched]
+            jobs += [(partition, len(jobs) + at, *job[2:]) for at, job in enumerate(made)]
+        return jobs
+
+    def indexed_prefix(self, path: str) -> str:
+        """What the file groups of the record index of a partition are called before their number.
+
+        Raises:
+            MetadataTableError: no name of a log file holds the partition's path, or no file system such a name.
+        """
+        prefix = f"{index_prefix(path)}-"
+        longest = f".{prefix}9999-0_{'9' * 17}.log.1_9999-1-1"
+        if "." in prefix or len(longest.encode()) > _LONGEST_NAME:
+            why = "holds a dot, which" if "." in prefix else "is too long, and"
+            raise MetadataTableError(
+                f"the path of the partition {path!r} {why} no name of a file of its record index can have",
+                path=self.storage.uri(RECORD_INDEX),
+                remedy=f"`hudi-hive metadata delete --partition {RECORD_INDEX}`, and keep an index of the whole table",
+            )
+        return prefix
+
+    def _shares(self, partition: str, groups: Sequence[MetadataFileGroup], change: RecordChanges) -> list[_Job]:
+        """The file groups of one index that a change touches."""
         shares = dict(split_by_group(change.records, len(groups), self.hashed(partition)))
         gone: dict[int, pa.Array] = {}
         if change.deleted is not None and len(change.deleted):
             hashed = self.hashed(partition)(change.deleted)
             gone = {number: change.deleted.take(pa.array(rows)) for number, rows in rows_of_groups(hashed, len(groups))}
-        empty = Records(pa.array([], pa.string()), pa.array([], pa.binary()))
         numbers = sorted({*shares, *gone})
-        return [(partition, n, groups[n], shares.get(n, empty), gone.get(n)) for n in numbers]
+        return [(partition, n, groups[n], shares.get(n, Records.none()), gone.get(n)) for n in numbers]
 
     def hashed(self, partition: str) -> Callable[[pa.Array], pa.Array]:
         """Gives of the keys of a partition what is hashed to find their file groups."""
@@ -244,7 +288,7 @@ class MetadataStore:
             version = next((one.version for one in index_definitions(self.data) if one.name == partition), "")
             if version == HASHES_HEADS:
                 return secondary_heads
-        return _whole
+        return whole_keys
 
     def _append(
         self,
@@ -386,27 +430,6 @@ def write_stat(partition: str, file_id: str, name: str, previous: str, size: int
 def group_prefix(partition: str) -> str:
     """What the ids of the file groups of a partition of the metadata table begin with."""
     return PREFIXES.get(partition) or f"{partition.replace('_', '-')}-"
-
-
-def _whole(keys: pa.Array) -> pa.Array:
-    return keys
-
-
-def split_by_group(
-    records: Records, groups: int, hashed: Callable[[pa.Array], pa.Array] = _whole
-) -> Iterable[tuple[int, Records]]:
-    """Records by the number of the file group that their key belongs to.
-
-    Args:
-        records: the records.
-        groups: number of file groups.
-        hashed: gives what of the keys is hashed.
-    """
-    if not len(records):
-        return
-    for number, positions in rows_of_groups(hashed(records.keys), groups):
-        rows = pa.array(positions)
-        yield number, Records(records.keys.take(rows), records.values.take(rows))
 
 
 def deleted_keys(partition: str, keys: pa.Array) -> pa.Table:

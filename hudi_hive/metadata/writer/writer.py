@@ -17,25 +17,34 @@ from hudi_hive.metadata.reader import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
+    INDEX_REMOVED_SCHEMA,
     PARTITION_STATS,
     RECORD_INDEX,
+    SECONDARY_PREFIX,
     MetadataChanges,
     MetadataTable,
+    is_partitioned_index,
     missing_write,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
-from hudi_hive.metadata.writer.changed_files import as_array, file_records
+from hudi_hive.metadata.writer.changed_files import (
+    as_array,
+    file_records,
+    key_records,
+    key_records_of_partitions,
+)
 from hudi_hive.metadata.writer.column_indexes import RowSource, written_definitions
 from hudi_hive.metadata.writer.column_stats import Statistics, statistics
 from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics
 from hudi_hive.metadata.writer.initial import MetadataTaskRunner
 from hudi_hive.metadata.writer.making import STATS, WRITTEN_PARTITIONS, MetadataMaker
+from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges
 from hudi_hive.metadata.writer.services import run_services
-from hudi_hive.metadata.writer.state import free_instant, is_merged, is_partitioned_index, listed_partitions
+from hudi_hive.metadata.writer.state import free_instant, is_merged, listed_partitions
 from hudi_hive.metadata.writer.stats_columns import current_names
-from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
+from hudi_hive.metadata.writer.store import MetadataStore, in_threads
 from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.options import locks, write
 from hudi_hive.schema import InternalSchema
@@ -102,20 +111,39 @@ class MetadataWriter(MetadataMaker):
         indexes = written_definitions(self._client, sorted(have))
         unknown = sorted(have - set(WRITTEN_PARTITIONS) - {one.name for one in indexes})
         what = f"the partition {unknown[0]!r}" if unknown else ""
-        if not unknown and RECORD_INDEX in have and is_partitioned_index(self._client):
-            unknown, what = [RECORD_INDEX], "a record index of its own for each partition"
+        secondary = [one.name for one in indexes if one.name.startswith(SECONDARY_PREFIX)]
+        if not unknown and secondary and self.partitions_index:
+            unknown, what = secondary, f"{secondary[0]!r} beside a record index of each partition"
         if unknown:
             raise MetadataTableError(
                 f"the metadata table has {what}, which is not written",
                 path=self._client.base_path,
                 remedy=f"`hudi-hive metadata delete --partition {unknown[0]}`, or set hoodie.metadata.enable=false",
             )
+        self._refuse_other_index(RECORD_INDEX in have)
         if BLOOM_FILTERS in self.configured_partitions and not self._client.config.populate_meta_fields:
             raise MetadataTableError(
                 "bloom filters need record keys in the table's files",
                 path=self._client.base_path,
                 remedy=f"set {write.METADATA_BLOOM_FILTERS}=false: the table has hoodie.populate.meta.fields=false",
             )
+
+    def _refuse_other_index(self, is_there: bool) -> None:
+        """Refuse options that ask for another kind of record index than there is, or for both kinds."""
+        of_table, of_each = write.RECORD_INDEX, write.RECORD_LEVEL_INDEX
+        asks = [option for option in (of_table, of_each) if option.of(self.options)]
+        if len(asks) > 1:
+            message, remedy = f"{of_table} and {of_each} exclude each other", "set one of them"
+        elif is_there and asks and (of_each in asks) is not self.partitions_index:
+            there = "each partition" if self.partitions_index else "the whole table"
+            message = f"the table has a record index of {there}, where {asks[0]} asks for another"
+            remedy = f"leave the option out, or `hudi-hive metadata delete --partition {RECORD_INDEX}` first"
+        elif not is_there and of_each in asks and self._client.config.version < of_each.since:
+            message = f"{of_each}: tables before version {of_each.since} have a record index of the whole table alone"
+            remedy = f"set {of_table}, or upgrade the table"
+        else:
+            return
+        raise MetadataTableError(message, path=self._client.base_path, remedy=remedy)
 
     # -- keeping in step -----------------------------------------------------------------------------------------
 
@@ -210,9 +238,9 @@ class MetadataWriter(MetadataMaker):
 
     def _changes(
         self, instant: str, changes: MetadataChanges, before: Collection[str] = ()
-    ) -> dict[str, RecordChanges]:
+    ) -> dict[str, RecordChanges | PartitionedChanges]:
         version, have = self._client.config.version, set(self._client.config.metadata_partitions)
-        result = {FILES: RecordChanges(file_records(changes, version))}
+        result: dict[str, RecordChanges | PartitionedChanges] = {FILES: RecordChanges(file_records(changes, version))}
         if have & {COLUMN_STATS, PARTITION_STATS}:
             stats = self._statistics(instant, changes, before)
             if COLUMN_STATS in have:
@@ -234,31 +262,21 @@ class MetadataWriter(MetadataMaker):
         definitions = written_definitions(self._client, sorted(have))
         if definitions:
             result |= self.column_indexes(definitions).changes(instant, changes)
-        return {
-            name: change
-            for name, change in result.items()
-            if len(change.records) or (change.deleted is not None and len(change.deleted))
-        }
+        return {name: change for name, change in result.items() if change.is_some}
 
-    def _record_index(self, instant: str, changes: MetadataChanges) -> RecordChanges:
-        added = changes.index_added.combine_chunks()
-        keys = as_array(added.column("key"))
-        removed = pa.concat_arrays([as_array(changes.index_removed), self._keys_in(changes.groups_replaced)]).unique()
-        removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
-        millis = instant_to_millis(instant, self._client.config.timezone)
-        locations = records.record_locations(
-            keys,
-            as_array(added.column("partition")),
-            as_array(added.column("file_id")),
-            millis,
-            self._client.config.version,
-        )
-        return RecordChanges(locations, removed)
+    def _record_index(self, instant: str, changes: MetadataChanges) -> RecordChanges | PartitionedChanges:
+        replaced = self._keys_in(changes.groups_replaced)
+        config = self._client.config
+        millis = instant_to_millis(instant, config.timezone)
+        if not is_partitioned_index(self._client):
+            return key_records(changes, replaced, millis, config.version)
+        least = write.RECORD_LEVEL_INDEX_MIN_GROUPS.of(self.options)
+        return key_records_of_partitions(changes, replaced, millis, config.version, least)
 
-    def _keys_in(self, groups: pa.Table) -> pa.Array:
-        """Keys of the records that the index finds in file groups."""
+    def _keys_in(self, groups: pa.Table) -> pa.Table:
+        """Records that the index finds in file groups (``INDEX_REMOVED_SCHEMA``)."""
         if not groups.num_rows:
-            return pa.array([], pa.string())
+            return INDEX_REMOVED_SCHEMA.empty_table()
         locations = MetadataTable.open(self._client.reload()).record_locations(
             partitions=as_array(groups.column("partition")).unique().to_pylist()
         )
@@ -266,7 +284,7 @@ class MetadataWriter(MetadataMaker):
             pc.binary_join_element_wise(as_array(table.column("partition")), as_array(table.column("file_id")), "\n")
             for table in (locations, groups)
         ]
-        return as_array(locations.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
+        return locations.select(INDEX_REMOVED_SCHEMA.names).filter(pc.is_in(pairs[0], value_set=pairs[1]))
 
     # -- taking back ---------------------------------------------------------------------------------------------
 
@@ -328,6 +346,7 @@ class MetadataWriter(MetadataMaker):
         """
         self._client = self._client.reload()
         kept = self._client.config.metadata_partitions
+        self._partitioned = self.partitions_index if RECORD_INDEX in kept else None
         definitions = written_definitions(self._client, kept)
         self._client = init.drop_table(self._client)
         self.initialise([name for name in WRITTEN_PARTITIONS if name in kept], current=True)

@@ -428,6 +428,7 @@ class PlanBuilder:
         config = self.client.config
         context = SkipContext(
             *(self.path_columns, self._renamed(), newest, in_part, *trusted),
+            record_level_index=options.record_level_index,
             has_skeletons=config.is_bootstrapped,
             makes_values=MergeSpec.makes_values(config),
         )

@@ -52,6 +52,8 @@ class ReadOptions:
             table (the default).
         record_index: ``hoodie.metadata.record.index.enable``: the caller says that each record key is in the table
             once, so that the record index may leave files out; inserts without index look-up can make that untrue.
+        record_level_index: ``hoodie.metadata.record.level.index.enable``: each record key is in each partition once, so
+            that a record index of each partition may leave files out.
         secondary_index: ``hoodie.metadata.index.secondary.enable``: secondary indexes may leave files out (the
             default); they too rely on each record key being in the table once.
         expression_index: ``hoodie.metadata.index.expression.enable``: expression indexes may leave files out (the
@@ -79,8 +81,9 @@ class ReadOptions:
     listing_parallelism: int | None = read.LISTING_PARALLELISM.field()
     data_skipping: bool = read.DATA_SKIPPING.field()
     record_index: bool = write.RECORD_INDEX.field()
-    secondary_index: bool = write.SECONDARY_INDEX.field()
-    expression_index: bool = write.EXPRESSION_INDEX.field()
+    record_level_index: bool = write.RECORD_LEVEL_INDEX.field()
+    secondary_index: bool = read.SECONDARY_INDEX.field()
+    expression_index: bool = read.EXPRESSION_INDEX.field()
     incremental_format: IncrementalFormat = read.INCREMENTAL_FORMAT.field()
     merge_type: MergeType = read.MERGE_TYPE.field()
     record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()

@@ -85,8 +85,8 @@ def by_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...],
 
 
 def by_record_index(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
-    """Whether each slice holds one of the keys, by the record index."""
-    located = metadata.record_locations(list(keys))
+    """Whether each slice holds one of the keys, by the record index of the table or of the slices' partitions."""
+    located = metadata.record_locations(list(keys), slices.column("partition").combine_chunks().unique().to_pylist())
     places = set(zip(located.column("partition").to_pylist(), located.column("file_id").to_pylist(), strict=True))
     here = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)
     return np.array([place in places for place in here], np.bool_)

@@ -23,6 +23,7 @@ from hudi_hive.metadata.reader import (
     RECORD_INDEX,
     has_column_indexes,
     index_definitions,
+    is_partitioned_index,
 )
 from hudi_hive.plan.model import PlanStep
 from hudi_hive.plan.pruning.expressions import (
@@ -63,6 +64,8 @@ class SkipContext:
             group, so that nothing is known of it.
         record_index: the caller relies on each record key being in the table once; without that the record index,
             which knows one place for each key, is not asked.
+        record_level_index: the caller relies on each record key being in each partition once, which is enough for a
+            record index of each partition.
         secondary_index: secondary indexes are asked.
         expression_index: expression indexes are asked.
         has_skeletons: the table was bootstrapped: base files may be skeletons.
@@ -78,6 +81,7 @@ class SkipContext:
     evolved: EvolvedSchema | None = None
     secondary_index: bool = True
     expression_index: bool = True
+    record_level_index: bool = False
     has_skeletons: bool = False
     makes_values: bool = False
 
@@ -250,9 +254,20 @@ def _tests(
         tests.append((f"secondary index {other.name}", other.name, of_values))
     if keys is not None:
         tests.append(("bloom filters", BLOOM_FILTERS, partial(by_bloom_filters, metadata, keys=keys)))
-        if context.newest and context.record_index:
+        if context.newest and _trusts_keys(client, context):
             tests.append(("record index", RECORD_INDEX, partial(by_record_index, metadata, keys=keys)))
     return tests
+
+
+def _trusts_keys(client: MetaClient, context: SkipContext) -> bool:
+    """Whether the record index, of the kind that the table has, may leave files out."""
+    if context.record_index or not context.record_level_index:
+        return context.record_index
+    try:
+        return is_partitioned_index(client)
+    except HudiHiveError as error:
+        _log.warning("the record index prunes nothing: %s", error)
+        return False
 
 
 def _expression_test(metadata: MetadataTable, row_filter: RowFilter, lookup: ExpressionLookup) -> _Test:

@@ -397,7 +397,7 @@ class WriteTransaction:
     def _check(self, now: MetaClient, operation: ConcurrentOperation) -> None:
         """Under the lock: refuse a write that others came before."""
         check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)
-        if not self._config.metadata.record_index:
+        if not self._config.metadata.keeps_keys:
             refuse_new_index(now, self.client, self.instant)
         assert self._heartbeat is not None
         # Under a lock that all writers take the timeline shows what others did.

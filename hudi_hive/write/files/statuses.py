@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
+from hudi_hive.metadata.reader import INDEX_ADDED_SCHEMA, INDEX_REMOVED_SCHEMA
 
 WRITE_STATUS_SCHEMA: Final = pa.schema(
     [
@@ -182,32 +181,24 @@ def _stat(row: Mapping[str, Any], layout: int) -> dict[str, Any]:
     return stat
 
 
-def index_changes(statuses: pa.Table) -> tuple[pa.Table, pa.Array]:
+def index_changes(statuses: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The changes that the commit makes to the record index.
 
     Returns:
-        ``key``, ``partition``, ``file_id`` of keys that came to a group; keys that left one and came to none.
+        ``INDEX_ADDED_SCHEMA`` of keys that came to a group, in the order of the statuses, and ``INDEX_REMOVED_SCHEMA``
+        of keys that left one. A record that moved left one group and came to another.
     """
-    added: list[pa.Table] = []
-    removed: list[pa.Array] = []
+    added, removed = [INDEX_ADDED_SCHEMA.empty_table()], [INDEX_REMOVED_SCHEMA.empty_table()]
     for row in statuses.select(["partition", "file_id", "index_added", "index_removed"]).to_pylist():
-        if row["index_added"] is not None:
-            keys = from_ipc(row["index_added"]).column("key")
-            place = [pa.repeat(pa.scalar(row[name], pa.string()), len(keys)) for name in ("partition", "file_id")]
-            added.append(pa.table([keys, *place], names=["key", "partition", "file_id"]))
-        if row["index_removed"] is not None:
-            removed += from_ipc(row["index_removed"]).column("key").chunks
-    schema = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
-    places = pa.concat_tables(added) if added else schema.empty_table()
-    if pc.count_distinct(places.column("key")).as_py() < places.num_rows:
-        # Records of one key may also be in several groups; as in Hudi the index has one of them.
-        numbered = places.append_column("row", pa.array(np.arange(places.num_rows)))
-        places = places.take(numbered.group_by("key", use_threads=False).aggregate([("row", "max")]).column("row_max"))
-    gone = pc.unique(pa.concat_arrays(removed)) if removed else pa.array([], pa.string())
-    if len(gone) and places.num_rows:
-        # A record that moved to another partition left one group and came to another.
-        gone = gone.filter(pc.invert(pc.is_in(gone, value_set=places.column("key").combine_chunks())))
-    return places, gone
+        for name, schema, tables in (
+            ("index_added", INDEX_ADDED_SCHEMA, added),
+            ("index_removed", INDEX_REMOVED_SCHEMA, removed),
+        ):
+            if row[name] is not None:
+                keys = from_ipc(row[name]).column("key")
+                place = [pa.repeat(pa.scalar(row[part], pa.string()), len(keys)) for part in schema.names[1:]]
+                tables.append(pa.table([keys, *place], schema=schema))
+    return pa.concat_tables(added), pa.concat_tables(removed)
 
 
 def written_paths(statuses: pa.Table) -> list[str]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.metadata.reader import RECORD_INDEX
+from hudi_hive.metadata.reader import RECORD_INDEX, is_partitioned_index
 from hudi_hive.names import FILE_NAME_COLUMN, PARTITION_PATH_COLUMN
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.read.merge import no_ordering, not_less, ordering_columns
@@ -116,13 +116,15 @@ def without_late_deletes(client: MetaClient, keys: pa.Table, hits: pa.Table) -> 
     if spec is None or not spec.compares_deletes:
         return keys
     fields = [_ORDERING + name for name in spec.ordering_fields]
-    is_hit = pc.is_in(one_array(hits.column("key")), value_set=one_array(deletes.column("key")))
+    of_keys, of_hits = _names(client, deletes, hits)
+    is_hit = pc.is_in(of_hits, value_set=of_keys)
     if not set(fields) <= set(keys.column_names) or not pc.any(is_hit, min_count=0).as_py():
         return keys
     hits = hits.filter(is_hit)
     paths = pc.unique(one_array(hits.column("partition"))).to_pylist()
     existing = existing_records(client, pc.unique(one_array(hits.column("key"))), paths, spec.ordering_fields)
-    at = pc.index_in(one_array(deletes.column("key")), value_set=one_array(existing.column("key")))
+    of_keys, of_existing = _names(client, deletes, existing)
+    at = pc.index_in(of_keys, value_set=of_existing)
     mine = [one_array(deletes.column(name)) for name in fields]
     # One without an ordering value never comes late.
     compared = functools.reduce(pc.and_, (column.is_valid() for column in (at, *mine)))
@@ -131,6 +133,15 @@ def without_late_deletes(client: MetaClient, keys: pa.Table, hits: pa.Table) -> 
     theirs = ordering_columns(existing.take(at).combine_chunks(), spec.ordering_fields)
     late = deletes.filter(compared).filter(pa.array(~not_less(mine, theirs, len(at))))
     return keys.filter(pc.invert(pc.is_in(one_array(keys.column("row")), value_set=one_array(late.column("row")))))
+
+
+def _names(client: MetaClient, *tables: pa.Table) -> list[pa.Array]:
+    """What tells records apart in tables with keys and partitions: the key, or both with an index of each partition."""
+    keys = [one_array(table.column("key")) for table in tables]
+    if not is_partitioned_index(client):
+        return keys
+    paths = [one_array(table.column("partition")) for table in tables]
+    return [pc.binary_join_element_wise(path, key, "\n") for path, key in zip(paths, keys, strict=True)]
 
 
 def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -22,6 +22,7 @@ KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = 
     IndexType.BUCKET: BucketIndex,
     IndexType.RECORD_INDEX: record_index,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX: record_index,
+    IndexType.RECORD_LEVEL_INDEX: record_index,
     IndexType.INMEMORY: SimpleIndex,  # which no process has to remember
 }
 

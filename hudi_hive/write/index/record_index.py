@@ -1,6 +1,7 @@
 """The record index of the metadata table, which holds the file group of each record key.
 
-Keys go to the index's file groups by their hash, so that each task reads one of these.
+Keys go to the index's file groups by their hash, so that each task reads one of these; where the index is kept for each
+partition of the table, to those of the row's partition.
 
 Source: docs/format.md#metadata-file-groups.
 """
@@ -8,8 +9,8 @@ Source: docs/format.md#metadata-file-groups.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +18,23 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader import RECORD_INDEX, FileGroup, group_indexes, locations, newest_records
+from hudi_hive.metadata.reader import (
+    RECORD_INDEX,
+    FileGroup,
+    group_indexes,
+    is_partitioned_index,
+    locations,
+    newest_records,
+)
 from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
-from hudi_hive.write.index.plan import LookupPlan
+from hudi_hive.write.index.plan import LookupPlan, rows_by_partition
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.index.tables import HITS_SCHEMA, IntArray, one_array
+from hudi_hive.write.options import IndexType
 
 _log = logging.getLogger(__name__)
 
@@ -68,14 +77,44 @@ class ByHash:
         return [(task, order[edges[task] : edges[task + 1]]) for task in range(self._groups)]
 
 
+class ByPartitionAndHash:
+    """Assigns keys to tasks by partition, and there by hash.
+
+    Args:
+        groups: number of file groups of each partition, one a task, in the order of the tasks.
+    """
+
+    def __init__(self, groups: Mapping[str, int]) -> None:
+        begins = np.cumsum([0, *groups.values()]).tolist()
+        self._parts = {
+            path: (begin, ByHash(count)) for begin, (path, count) in zip(begins, groups.items(), strict=False)
+        }
+
+    def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
+        """The keys of each file group; none of a partition that has no index."""
+        routed: list[tuple[int, IntArray]] = []
+        for path, rows in rows_by_partition(keys):
+            if path in self._parts:
+                begin, by_hash = self._parts[path]
+                own = keys.select(["key"]).take(pa.array(rows))
+                routed += [(begin + task, rows[at]) for task, at in by_hash.rows(own)]
+        return routed
+
+
 class RecordIndex(Index):
     """Looks keys up in the record index of the metadata table."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         """Look keys up in the metadata table's record index."""
-        del partitions, executor
-        (groups,) = MetadataTable.open(self.client).prefixed_groups(RECORD_INDEX).values()
-        return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))
+        del executor
+        table = MetadataTable.open(self.client)
+        if self.is_global:
+            (groups,) = table.prefixed_groups(RECORD_INDEX).values()
+            return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))
+        there = table.record_index_groups()
+        parts = {path: there[path] for path in partitions if path in there}
+        tasks = [RecordIndexTask(group) for some in parts.values() for group in some]
+        return LookupPlan(tasks, ByPartitionAndHash({path: len(some) for path, some in parts.items()}))
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
         """Tag rows; locations in file groups that do not exist any more are ignored."""
@@ -95,23 +134,29 @@ class RecordIndex(Index):
 
 
 def record_index(client: MetaClient, options: IndexOptions) -> Index:
-    """Open the record index, or the global simple index for a table without a complete record index.
+    """Open the record index, or a simple index for a table without a complete record index.
 
     As Hudi does: the first write of a table with a record index makes it, and needs no look-up in it.
 
     Raises:
-        UnsupportedTableError: the table has a record index for each partition, in which a key may stand for several
-            records; looked up globally, all of them would be written.
+        UnsupportedTableError: the table has the other kind of record index: one for each partition, in which a key may
+            stand for several records, or one for the whole table, which has one place of a key that may be in several
+            partitions.
     """
     try:
-        indexes = MetadataTable.open(client).prefixed_groups(RECORD_INDEX)
+        MetadataTable.open(client).prefixed_groups(RECORD_INDEX)
     except MetadataTableError as error:
         _log.info("no record index (%s): keys are read from the files instead", error.message)
         return SimpleIndex(client, options)
-    if len(indexes) != 1 or "record-index" not in indexes:
+    if is_partitioned_index(client) is options.is_global:
         raise UnsupportedTableError(
-            "a record index of its own for each partition is not asked by writes",
+            "a record index of its own for each partition is not asked for keys of the whole table"
+            if options.is_global
+            else "a record index of the whole table is not asked for keys that may be in several partitions",
             path=client.base_path,
-            remedy="write with hoodie.index.type=SIMPLE or BLOOM, which look in a row's own partition as it does",
+            remedy=f"write with hoodie.index.type={IndexType.RECORD_LEVEL_INDEX}, SIMPLE or BLOOM, which look in a "
+            "row's own partition"
+            if options.is_global
+            else f"write with hoodie.index.type={IndexType.RECORD_INDEX}, SIMPLE or BLOOM",
         )
-    return RecordIndex(client, replace(options, is_global=True))
+    return RecordIndex(client, options)

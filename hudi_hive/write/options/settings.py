@@ -133,10 +133,18 @@ class MetadataSettings:
     record_index: bool = write.RECORD_INDEX.field()
     record_index_min_groups: int = write.RECORD_INDEX_MIN_GROUPS.field()
     record_index_max_groups: int = write.RECORD_INDEX_MAX_GROUPS.field()
+    record_level_index: bool = write.RECORD_LEVEL_INDEX.field()
+    record_level_index_min_groups: int = write.RECORD_LEVEL_INDEX_MIN_GROUPS.field()
+    record_level_index_max_groups: int = write.RECORD_LEVEL_INDEX_MAX_GROUPS.field()
     record_index_growth: float = write.RECORD_INDEX_GROWTH.field()
     record_index_max_group_size: int = write.RECORD_INDEX_MAX_GROUP_SIZE.field()
     compact_after: int = write.METADATA_COMPACT_AFTER.field()
     validate: bool | None = read.METADATA_VALIDATE.field()
+
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether the options say that a record index, of the whole table or of each partition, is to be there."""
+        return self.record_index or self.record_level_index
 
 
 @dataclass(frozen=True, slots=True)

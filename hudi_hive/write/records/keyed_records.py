@@ -141,7 +141,7 @@ def row_generator(client: MetaClient, config: WriteConfig) -> KeyGenerator:
 def tracks_keys(client: MetaClient, config: WriteConfig) -> bool:
     """Whether the write keeps a record index."""
     return config.metadata.enable and (
-        config.metadata.record_index or "record_index" in client.config.metadata_partitions
+        config.metadata.keeps_keys or "record_index" in client.config.metadata_partitions
     )
 
 

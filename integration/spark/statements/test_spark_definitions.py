@@ -8,6 +8,8 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.reader import is_partitioned_index
 from hudi_hive.table import MetaClient
 from tests.support.running.long import with_long_cases
 
@@ -183,6 +185,31 @@ def test_properties_indexes_and_data_of_a_dropped_table(session, tmp_path):
     assert session.table("goods").count() == 3
     session.sql("DROP TABLE goods PURGE")
     assert not (tmp_path / "goods").exists()
+
+
+def test_a_record_index_of_each_partition(session, tmp_path):
+    path = str(tmp_path / "wares")
+    session.sql(
+        f"CREATE TABLE wares (id INT, p STRING) USING hudi PARTITIONED BY (p) LOCATION '{path}' "
+        "TBLPROPERTIES (primaryKey = 'id')"
+    )
+    session.sql("INSERT INTO wares VALUES (1, 'x'), (1, 'y')")
+    create = "CREATE INDEX record_index ON wares (id) OPTIONS (isPartitioned = 'true')"
+    with pytest.raises(HudiHiveError, match="before version 9"):
+        session.sql(create)
+    session.sql("CALL upgrade_table(table => 'definitions.wares', to_version => '9')")
+    session.sql(create)
+    session.sql("SET hoodie.index.type=RECORD_LEVEL_INDEX")
+    session.sql(
+        "MERGE INTO wares t USING (SELECT 1 AS id, 'z' AS p) s ON t.id = s.id AND t.p = s.p "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    session.sql("DELETE FROM wares WHERE p = 'x'")
+    session.sql("RESET hoodie.index.type")
+    client = MetaClient.load(path)
+    assert is_partitioned_index(client) and session.table("wares").count() == 2
+    assert MetadataTable.open(client).record_locations()["partition"].to_pylist() == ["p=y", "p=z"]
+    session.sql("DROP TABLE wares PURGE")
 
 
 def test_statistics(session, metastore, tmp_path):

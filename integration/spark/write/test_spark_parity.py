@@ -14,6 +14,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.base import open_base_file
+from hudi_hive.metadata import MetadataTable
 from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
 from tests.support.running.long import long_case
@@ -62,6 +63,7 @@ class Case:
         options: of all writes.
         table: how the table is made, beside its name, keys and type.
         deterministic: whether also the files are told.
+        since: the first table version that has what it is about.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Case:
     options: Mapping[str, str] = field(default_factory=dict)
     table: Mapping[str, object] = field(default_factory=dict)
     bucketed: bool = False
+    since: int = 6
 
 
 def index(kind: str, **more: str) -> dict[str, str]:
@@ -199,6 +202,19 @@ CASES = [
             ("insert", trips(30, 33).drop_columns(["tags"]), {}),
         ],
     ),
+    Case(
+        "record index of each partition",
+        [
+            SOME,
+            ("upsert", pa.concat_tables([BOTH_CITIES, trips(28, 40, ts=2, cities=5)]), {}),
+            ("upsert", trips(0, 8, ts=9, shift=1, gone=(1, 2)), {}),
+            ("delete", trips(3, 20).select(KEYS), {}),
+            ("insert_overwrite", trips(0, 8, fare=3.0, cities=1), {}),
+            ("insert", trips(2, 6, fare=2.0, shift=1), DROP),
+        ],
+        index("RECORD_LEVEL_INDEX", hoodie__metadata__record__level__index__enable="true"),
+        since=9,
+    ),
     *global_cases(),
 ]
 SOME_CASES = {
@@ -207,6 +223,7 @@ SOME_CASES = {
     "duplicates": ("cow", 9),
     "partition columns dropped": ("cow", 8),
     "GLOBAL_SIMPLE moves": ("cow", 9),
+    "record index of each partition": ("mor", 9),
 }
 SOME_STEPS = {
     "upserts": (0, 1, 4),
@@ -214,6 +231,7 @@ SOME_STEPS = {
     "duplicates": (0, 1, 4, 5),
     "partition columns dropped": (0, 1),
     "GLOBAL_SIMPLE moves": (0, 1, 4),
+    "record index of each partition": (0, 1, 3, 4),
 }
 """Writes of these cases in a short run: one of every kind, on a table that has something to change."""
 
@@ -227,7 +245,8 @@ def chosen() -> list[pytest.ParameterSet]:
         short = replace(case, steps=[case.steps[number] for number in SOME_STEPS[name]])
         chosen.append(pytest.param(short, kind, version, id=f"some {name} {kind} {version}"))
     for case, kind, version in itertools.product(CASES, TYPES, (6, 8, 9)):
-        chosen.append(long_case(case, kind, version, name=f"{case.name} {kind} {version}"))
+        if version >= case.since:
+            chosen.append(long_case(case, kind, version, name=f"{case.name} {kind} {version}"))
     return chosen
 
 
@@ -287,7 +306,10 @@ def content(path, case: Case) -> dict[str, object]:
         if row["base_file"] is not None:
             with open_base_file(client.storage, f"{row['partition']}/{row['base_file']}".lstrip("/")) as file:
                 columns.add(str(file.schema.remove_metadata()))
+    has_index = "record_index" in client.config.metadata_partitions
+    places = MetadataTable.open(client).record_locations().select(["key", "partition"]) if has_index else None
     return {
+        "index": None if places is None else places.to_pylist(),
         "rows": sorted(rows, key=repr),
         "schema": str(schema),
         "commits": commits,

@@ -47,6 +47,16 @@ def merge_on_read() -> Path:
 
 
 @cache
+def in_two_partitions() -> Path:
+    """A merge-on-read table with a record index of each partition, whose keys are in two of them."""
+    path = _folder()
+    make(path, table_type="MERGE_ON_READ", version=9)
+    indexed = {write.RECORD_LEVEL_INDEX.name: "true", write.INDEX_TYPE.name: "RECORD_LEVEL_INDEX"}
+    put(path, indexed, rows(40, 20), rows(40, 20, p=["c"] * 20), rows(60, 20, p=["c"] * 20), rows(0, 10, ts=[5] * 10))
+    return path
+
+
+@cache
 def merged_by_function() -> Path:
     """A merge-on-read table whose payload class is a user's."""
     path = _folder()
@@ -351,8 +361,9 @@ READ_CASES = (
     of_read(read.METADATA_VALIDATE, "true", listed),
     of_read(read.DATA_SKIPPING, "false", _scan(merge_on_read, "id > 55")),
     of_read(write.RECORD_INDEX, "true", _scan(merge_on_read, "id = 55")),
-    of_read(write.SECONDARY_INDEX, "false", _scan(with_column_indexes, "name = 'n35'")),
-    of_read(write.EXPRESSION_INDEX, "false", _scan(with_column_indexes, "length(name) = 99")),
+    of_read(write.RECORD_LEVEL_INDEX, "true", _scan(in_two_partitions, "id = 55")),
+    of_read(read.SECONDARY_INDEX, "false", _scan(with_column_indexes, "name = 'n35'")),
+    of_read(read.EXPRESSION_INDEX, "false", _scan(with_column_indexes, "length(name) = 99")),
     of_read(read.INCREMENTAL_FORMAT, "cdc", _scan(copy_on_write), **_ALL),
     of_read(read.MERGE_TYPE, "skip_merge", _scan(merge_on_read)),
     of_read(table.RECORD_MERGERS, f"{SUM}=tests.support.mergers:total", without_mergers(_scan(merged_by_function))),

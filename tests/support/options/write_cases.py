@@ -104,6 +104,21 @@ def index_added(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
+def newest_version(path: Path, options: Mapping[str, str]) -> Any:
+    """A write into a table of the newest version, which makes its partitions."""
+    make(path, version=9)
+    put(path, options, rows())
+    return observed(path)
+
+
+def indexed_later(path: Path, options: Mapping[str, str]) -> Any:
+    """Two writes into a table of the newest version, of which the second makes the metadata table."""
+    make(path, version=9)
+    put(path, LEAN, rows())
+    put(path, options, rows(20))
+    return observed(path)
+
+
 def counted(path: Path, options: Mapping[str, str]) -> Any:
     """How many files two batches make."""
     make(path)
@@ -396,6 +411,7 @@ INDEX_CASES = (
     ),
 )
 
+_OF_EACH = {"RECORD_LEVEL_INDEX": "true"}
 _FEW = {**_RECORDS, "RECORD_INDEX_MIN_GROUPS": "1", "RECORD_INDEX_MAX_GROUP_SIZE": "10000"}
 
 METADATA_CASES = (
@@ -408,8 +424,11 @@ METADATA_CASES = (
     _case(write.METADATA_BLOOM_GROUPS, "2", METADATA_BLOOM_FILTERS="true"),
     _case(write.RECORD_INDEX, "true"),
     _case(write.RECORD_INDEX_MIN_GROUPS, "3", index_added, **_RECORDS),
-    _case(write.RECORD_INDEX_MAX_GROUPS, "1", index_added, **_FEW, RECORD_INDEX_GROWTH="10"),
-    _case(write.RECORD_INDEX_GROWTH, "10", index_added, **_FEW),
+    _case(write.RECORD_INDEX_MAX_GROUPS, "1", index_added, **_FEW, RECORD_INDEX_GROWTH="50"),
+    _case(write.RECORD_INDEX_GROWTH, "50", index_added, **_FEW),
+    _case(write.RECORD_LEVEL_INDEX, "true", newest_version),
+    _case(write.RECORD_LEVEL_INDEX_MIN_GROUPS, "3", newest_version, **_OF_EACH),
+    _case(write.RECORD_LEVEL_INDEX_MAX_GROUPS, "2", indexed_later, **_OF_EACH, RECORD_INDEX_MAX_GROUP_SIZE="200"),
     _case(write.RECORD_INDEX_MAX_GROUP_SIZE, "1000", index_added, **_RECORDS, RECORD_INDEX_MIN_GROUPS="1"),
     _case(write.METADATA_COMPACT_AFTER, "1"),
     Case(read.METADATA_VALIDATE, Face.WRITE, compared, "true", {write.SMALL_FILE_LIMIT.name: "0"}),

@@ -9,6 +9,7 @@ Source: Hudi's ``CreateIndexCommand``, ``DropIndexCommand``, ``ShowIndexesComman
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hudi_hive.errors import MetadataTableError
@@ -21,6 +22,7 @@ from hudi_hive.spark.write import table_services
 from hudi_hive.table import MetaClient
 
 _RECORD_INDEX: Final = "record_index"
+_IS_PARTITIONED: Final = "ispartitioned"
 _FILES: Final = "files"
 _MADE_BY_OTHERS: Final = ("secondary_index_", "expr_index_", "func_index_")
 _PREFIXES: Final = ("secondary_index_", "expr_index_")
@@ -105,11 +107,20 @@ def create_index_plan(target: WriteTarget, node: JavaValue) -> JavaValue:
             services = table_services(python_session(target.hook.session), target.location, made)
             services.metadata.create_index(name, kind or _SECONDARY, columns, options)
             return
-        made[options_of_writes.RECORD_INDEX.name] = "true"
+        made = _with_record_index(made, options)
         services = table_services(python_session(target.hook.session), target.location, made)
         services.metadata.init([*target.client.config.metadata_partitions, name])
 
     return command(target.hook.environment.jvm, f"CREATE INDEX {name} ON {target.name}", run)
+
+
+def _with_record_index(settings: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Settings that make a record index: of each partition with ``OPTIONS (isPartitioned = 'true')``."""
+    of_table, of_each = options_of_writes.RECORD_INDEX, options_of_writes.RECORD_LEVEL_INDEX
+    given = next((text for name, text in options.items() if name.lower() == _IS_PARTITIONED), None)
+    is_partitioned = of_each.of(settings) if given is None else given.strip().lower() == "true"
+    left = {name: text for name, text in settings.items() if name not in (*of_table.names, *of_each.names)}
+    return {**left, (of_each if is_partitioned else of_table).name: "true"}
 
 
 def _is_of_column(target: WriteTarget, name: str, kind: str, columns: list[str]) -> bool:
