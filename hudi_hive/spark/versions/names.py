@@ -66,6 +66,7 @@ FEATURES: Final = (
         names=(
             "QueryContext",
             "SparkRuntimeException",
+            "api.java.function.Function2",
             "sql.AnalysisException",
             "sql.catalyst.TableIdentifier",
             "sql.catalyst.analysis.Analyzer#postHocResolutionRules",
@@ -255,7 +256,7 @@ FEATURES: Final = (
     Feature(
         "DataFrame writes and services",
         ("write",),
-        pyspark=("_jsc", "_jsparkSession"),
+        pyspark=("_jdf", "_jsc", "_jsparkSession"),
     ),
     Feature(
         "statements",
@@ -330,6 +331,7 @@ FEATURES: Final = (
             "sql.Dataset",
             "sql.SparkSession",
             "sql.catalyst.TableIdentifier",
+            "sql.catalyst.analysis.UnresolvedExtractValue",
             "sql.catalyst.analysis.UnresolvedRegex",
             "sql.catalyst.analysis.UnresolvedSubqueryColumnAliases",
             "sql.catalyst.catalog.CatalogStatistics",
