@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 import signal
 import subprocess
@@ -71,12 +70,20 @@ def most_at_once(server):
     return most
 
 
-def held_back(server, method, *, after):
-    """Hold calls of a method back, from that after so many on; gives those that are held, and what lets them go on."""
-    go_on, held, numbers, handle = threading.Event(), [], itertools.count(1), server.handle
+def first_of(arguments):
+    """The values of the first partition of a call that adds some."""
+    return tuple(arguments[0].parts[0].values)
+
+
+def held_back(server, batches):
+    """Hold the calls that add these batches, by their first partitions; gives those held, and what lets them go on.
+
+    By what they add, not by when they arrive: calls that go side by side arrive in any order.
+    """
+    go_on, held, handle = threading.Event(), [], server.handle
 
     def holding(name, arguments, listener):
-        if name == method and next(numbers) > after:
+        if name == ADD and first_of(arguments) in batches:
             held.append(name)
             go_on.wait(SECONDS)
         return handle(name, arguments, listener)
@@ -186,10 +193,11 @@ HiveSyncTool(config).sync()
 
 @pytest.mark.skipif(os.name != "posix", reason="kills a process")
 def test_a_sync_that_was_killed_between_batches_is_repaired_by_the_next(server, client, table):
-    HiveSyncTool(config_of(server, table)).sync()
+    HiveSyncTool(config_of(server, table, connections=1)).sync()
+    batches = [first_of(call.arguments) for call in server.calls if call.method == ADD]  # in the order of a sync
     expected = state(client, "wide")
     client.drop_database(DATABASE, cascade=True)
-    held, go_on = held_back(server, ADD, after=4)
+    held, go_on = held_back(server, batches[4:])
     open_before = open_connections(server)
     sync = subprocess.Popen([sys.executable, "-c", _KILLED, str(table), server.uri, DATABASE])
     wait_until(lambda: len(held) == 3 or sync.poll() is not None, "some batches are under way")
