@@ -1,4 +1,4 @@
-"""Arrow batches: gathered to tables of some size, and divided by a number of each row."""
+"""Arrow batches: gathered to tables of some size, and divided by a number or a text of each row."""
 
 from __future__ import annotations
 
@@ -40,4 +40,16 @@ def rows_by_number(numbers: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray
     yield from zip(distinct.tolist(), np.split(order, starts[1:]), strict=False)
 
 
-__all__ = ["gathered_tables", "rows_by_number"]
+def rows_by_text(texts: pa.Array) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Give each text that some rows have, as they first come, with the positions of its rows, in theirs.
+
+    Args:
+        texts: a text a row, none of them null.
+    """
+    encoded = texts.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    for number, rows in rows_by_number(encoded.indices.to_numpy()):
+        yield names[number], rows
+
+
+__all__ = ["gathered_tables", "rows_by_number", "rows_by_text"]

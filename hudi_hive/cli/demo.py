@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import time
 import zipfile
@@ -214,7 +213,6 @@ class Demo:
             import hudi_hive.spark as hudi_spark
 
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the python3 of the path may lack this package
             builder = hudi_spark.session_builder(metastore_uris=self.uri).master("local[2]").appName("hudi-hive demo")
             for key, value in self.spark_conf().items():
                 builder = builder.config(key, value)

@@ -8,7 +8,7 @@ from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TAB
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
 from hudi_hive.options.parsers import any_text, boolean, local_folder, member, positive, text, whole
-from hudi_hive.options.write import NO_LISTING
+from hudi_hive.options.write import NO_FILTERS, NO_LISTING
 
 WRITE, READ, STREAM, INPUT_FORMAT, SYNC = Face.WRITE, Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
 
@@ -18,7 +18,7 @@ _CLASSES: Final = Refused(
 )
 _JOB_RANGE: Final = Refused("a job gives its range by hoodie.<table>.consume.start.timestamp and .end.timestamp")
 _START: Final = Refused("hoodie.datasource.streaming.startOffset says where a stream starts")
-_NO_FILTERS: Final = "a batch of a stream has no filter by which files could be left out"
+_MADE_BY_NAME: Final = Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))
 
 QUERY_TYPE: Final = Option[QueryType | None](
     HOODIE_DATASOURCE_QUERY_TYPE,
@@ -114,7 +114,7 @@ DATA_SKIPPING: Final = Option(
     True,
     "Leave files out by the statistics and bloom filters of the metadata table.",
     honoured_by=(READ,),
-    harmless={STREAM: _NO_FILTERS},
+    harmless={STREAM: NO_FILTERS},
 )
 INCREMENTAL_FORMAT: Final = Option(
     "hoodie.datasource.query.incremental.format",
@@ -182,8 +182,8 @@ SECONDARY_INDEX: Final = Option(
     True,
     "Reads ask secondary indexes, which like the record index rely on each key being in the table once.",
     honoured_by=(READ,),
-    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
-    harmless={STREAM: _NO_FILTERS},
+    refused={WRITE: _MADE_BY_NAME},
+    harmless={STREAM: NO_FILTERS},
     since=8,
 )
 EXPRESSION_INDEX: Final = Option(
@@ -192,8 +192,8 @@ EXPRESSION_INDEX: Final = Option(
     True,
     "Reads ask expression indexes for filters on functions of columns.",
     honoured_by=(READ,),
-    refused={WRITE: Refused("an index is made by create_index or CREATE INDEX", but_for=("true", "false"))},
-    harmless={STREAM: _NO_FILTERS},
+    refused={WRITE: _MADE_BY_NAME},
+    harmless={STREAM: NO_FILTERS},
     since=8,
 )
 

@@ -21,6 +21,7 @@ from hudi_hive.options.parsers import (
 )
 
 WRITE, READ, SYNC, INPUT_FORMAT, STREAM = Face.WRITE, Face.READ, Face.SYNC, Face.INPUT_FORMAT, Face.STREAM
+NO_FILTERS: Final = "a batch of a stream has no filter by which files could be left out"
 NO_LISTING: Final = "a batch of a stream takes its files from commit metadata"
 MB: Final = 1024 * 1024
 
@@ -414,7 +415,7 @@ RECORD_INDEX: Final = Option(
     False,
     "Writes keep where each key is; reads trust it to leave files out for filters on the key.",
     honoured_by=(WRITE, READ),
-    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
+    harmless={STREAM: NO_FILTERS},
     aliases=("hoodie.metadata.global.record.level.index.enable",),
 )
 RECORD_INDEX_MIN_GROUPS: Final = Option(
@@ -440,7 +441,7 @@ RECORD_LEVEL_INDEX: Final = Option(
     "Writes keep where each key is in a record index of each partition, in which a key counts once a partition; reads "
     "trust it to leave files out for filters on the key.",
     honoured_by=(WRITE, READ),
-    harmless={STREAM: "a batch of a stream has no filter by which files could be left out"},
+    harmless={STREAM: NO_FILTERS},
     since=9,
 )
 RECORD_LEVEL_INDEX_MIN_GROUPS: Final = Option(

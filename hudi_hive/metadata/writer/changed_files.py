@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.batches import rows_by_text
 from hudi_hive.metadata.reader import (
     ALL_PARTITIONS,
     INDEX_REMOVED_SCHEMA,
@@ -97,15 +98,8 @@ def _last_of_each(table: pa.Table, names: list[str]) -> pa.Table:
 
 def _rows_of_partitions(table: pa.Table) -> dict[str, pa.Table]:
     """The rows of each partition."""
-    order = table.sort_by("partition").combine_chunks()
-    encoded = as_array(order.column("partition")).dictionary_encode()
-    starts = np.flatnonzero(np.diff(encoded.indices.to_numpy(), prepend=-1)).tolist()
-    ends = [*starts[1:], order.num_rows][: len(starts)]
-    names = encoded.dictionary.to_pylist()
-    return {
-        name: order.slice(start, end - start).combine_chunks()
-        for name, start, end in zip(names, starts, ends, strict=True)
-    }
+    table = table.combine_chunks()
+    return {path: table.take(pa.array(rows)) for path, rows in rows_by_text(as_array(table.column("partition")))}
 
 
 def _places(added: pa.Table, millis: int, version: int) -> Records:

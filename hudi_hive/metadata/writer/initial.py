@@ -141,9 +141,8 @@ def record_index_groups(count: int, options: Mapping[str, str], *, partitioned: 
     least, most = (option.of(options) for option in bounds)
     expected = math.ceil(float(np.float32(count) * np.float32(declared.RECORD_INDEX_GROWTH.of(options))))
     in_each = max(1, declared.RECORD_INDEX_MAX_GROUP_SIZE.of(options) // _RECORD_BYTES)
-    if least == most or expected // in_each < most:
-        return max(least, expected // in_each) if least != most else least
-    return most
+    needed = expected // in_each
+    return most if needed >= most else max(least, needed)
 
 
 def listed_files(client: MetaClient, executor: MetadataTaskRunner | None) -> tuple[list[str], pa.Table]:

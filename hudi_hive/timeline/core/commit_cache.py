@@ -52,9 +52,10 @@ class CommitCache:
         with self._lock:
             if staged:
                 self._staged[instant] = metadata
-            while len(self._commits) >= CACHED_COMMITS:
-                del self._commits[next(iter(self._commits))]
-            self._commits[instant] = metadata
+            else:
+                while len(self._commits) >= CACHED_COMMITS:
+                    del self._commits[next(iter(self._commits))]
+                self._commits[instant] = metadata
             if text := metadata.extra.get("schema"):
                 self.schema_texts = self.schema_texts | {text}  # others may go through them
 

@@ -275,15 +275,15 @@ class WriteTransaction:
         """
         assert self._begun is not None
         self._refuse_fork()
-        config = self.client.config
+        config, paths = self.client.config, written_paths(statuses)
         if not self._knows_markers:
-            remove_unclaimed(self.client.storage, self.instant, written_paths(statuses))
+            remove_unclaimed(self.client.storage, self.instant, paths)
         avro = json.loads(schema)
         metadata = self._metadata(statuses, replaced or {}, {**(extra or {}), SCHEMA_KEY: schema})
         payload = encode_commit(metadata, config.layout)
         leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
         operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
-        self._flush(written_paths(statuses), operation)
+        self._flush(paths, operation)
         self._validate(statuses, with_version(metadata, avro, leaves), operation)
         self._after = after = AfterCommit(self.client.base_path, self.instant)
         try:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.batches import rows_by_text
 from hudi_hive.write.index.key_source import Slice
 from hudi_hive.write.index.tables import IntArray, one_array
 from hudi_hive.write.index.tasks import LookupTask
@@ -72,12 +73,7 @@ class ByPartition:
 
 def rows_by_partition(keys: pa.Table) -> list[tuple[str, IntArray]]:
     """Positions of the keys of each partition."""
-    encoded = one_array(keys.column("partition")).dictionary_encode()
-    numbers = encoded.indices.to_numpy()
-    order = np.argsort(numbers, kind="stable")
-    edges = np.searchsorted(numbers[order], np.arange(len(encoded.dictionary) + 1))
-    names = encoded.dictionary.to_pylist()
-    return [(name, order[edges[at] : edges[at + 1]]) for at, name in enumerate(names)]
+    return list(rows_by_text(one_array(keys.column("partition"))))
 
 
 def shares(slices: Sequence[Slice], size: int = TASK_BYTES) -> list[tuple[Slice, ...]]:

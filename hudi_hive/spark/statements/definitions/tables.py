@@ -77,20 +77,18 @@ def _further_entries(target: WriteTarget, entry: SessionEntry) -> list[str]:
     """Names of the other entries of a table: its own, and those that show base files or all rows, behind a suffix."""
     shows = _SHOWN_AS.get(entry.name[-3:].lower())
     base = entry.name if shows is None or not _shows(target, entry, entry.name, shows) else entry.name[:-3]
-    further = [
-        f"{base}{suffix}" for suffix, shown in _SHOWN_AS.items() if _shows(target, entry, f"{base}{suffix}", shown)
-    ]
-    own = [base] if _shows(target, entry, base, None) else []
-    return [name for name in (*own, *further) if name != entry.name]
+    names = {base: None, **{f"{base}{suffix}": shown for suffix, shown in _SHOWN_AS.items()}}
+    return [name for name, shown in names.items() if name != entry.name and _shows(target, entry, name, shown)]
 
 
 def _shows(target: WriteTarget, entry: SessionEntry, name: str, shown: str | None) -> bool:
     """Whether an entry is of the same table, and says of which rows it shows what is asked; None for nothing."""
     if not entry.catalog.tableExists(entry.identifier(name)):
         return False
-    storage = entry.table(name).storage()
-    location, says = option(storage.locationUri()), option(storage.properties().get(HOODIE_QUERY_AS_RO_TABLE))
-    says = says if says is not None else option(entry.table(name).properties().get(HOODIE_QUERY_AS_RO_TABLE))
+    table = entry.table(name)
+    location = option(table.storage().locationUri())
+    says = option(table.storage().properties().get(HOODIE_QUERY_AS_RO_TABLE))
+    says = says if says is not None else option(table.properties().get(HOODIE_QUERY_AS_RO_TABLE))
     same = location is not None and location_of(str(location.toString())) == location_of(target.location)
     return same and (None if says is None else str(says).lower()) == shown
 
