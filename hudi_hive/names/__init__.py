@@ -1,7 +1,8 @@
-"""Names of Hudi's meta columns and table properties, each spelt out once."""
+"""Names of Hudi's meta columns and table properties, and the mark of files of others, each spelt out once."""
 
 from __future__ import annotations
 
+from hudi_hive.names.files import EXTERNAL_FILE_SUFFIX
 from hudi_hive.names.meta_columns import (
     COMMIT_SEQNO_COLUMN,
     COMMIT_TIME_COLUMN,
@@ -94,6 +95,7 @@ __all__ = [
     "COMMIT_SEQNO_COLUMN",
     "COMMIT_TIME_COLUMN",
     "DEFINING_PROPERTIES",
+    "EXTERNAL_FILE_SUFFIX",
     "FILE_NAME_COLUMN",
     "HOODIE_ARCHIVELOG_FOLDER",
     "HOODIE_BOOTSTRAP_BASE_PATH",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.table.view.file_names import FILE_NAMES_SCHEMA, FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FILE_NAMES_SCHEMA, FileKind, parse_file_names, stored_names
 from tests.support.running.long import examples
 
 ID = "8aa6ed29-1f1d-4fb2-8c4f-ea8a1e1f1ac1-0"
@@ -32,6 +32,44 @@ def test_names_of_base_files_are_parsed(extension):
             "extension": extension,
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("part-0_1.c000.snappy.parquet_20240101000000000_hudiext", "part-0_1.c000.snappy.parquet"),
+        ("data.parquet_12_fg%3Dbucket-0_hudiext", "bucket-0/data.parquet"),
+        ("data.parquet_12_fg%3Db%2Fc_hudiext", "b/c/data.parquet"),
+        (f"{ID}_0-1-2_11.orc_12_hudiext", f"{ID}_0-1-2_11.orc"),
+    ],
+)
+def test_names_of_files_that_hudi_did_not_write(name: str, path: str) -> None:
+    (row,) = parse(name)
+    assert (row["kind"], row["file_id"], row["write_token"]) == (FileKind.BASE, path, None)
+    assert row["instant"] == name[len(path.rpartition("/")[2]) + 1 :].partition("_")[0]
+    assert row["extension"] == path.rpartition(".")[2]
+    names = [None, name, f"{ID}_0-1-2_11.parquet", f".{ID}_11.log.1_0-1-2"]
+    assert [row["file_id"] for row in parse(*names)] == [None, path, ID, ID]
+    assert stored_names(pa.array(names)).to_pylist() == [None, path, *names[2:]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x.parquet_12_fg%3D..%2Fy_hudiext",
+        "x.parquet_12_fg%3D%2F_hudiext",
+        "x.parquet_12_fg%3D%00_hudiext",
+        "../x.parquet_12_hudiext",
+        "..\\x.parquet_12_hudiext",
+        ".parquet_12_hudiext",
+        "x.parquet_hudiext",
+        "x.txt_12_hudiext",
+        "_hudiext",
+    ],
+)
+def test_names_that_lead_elsewhere_are_of_no_data_files(name: str) -> None:
+    assert parse(name)[0] == dict.fromkeys(FILE_NAMES_SCHEMA.names) | {"kind": FileKind.OTHER}
+    assert stored_names(pa.array([name])).to_pylist() == [name]
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,7 @@ xor: _Comparison
 
 is_in: _Membership
 index_in: _Position
+ends_with: _Match
 match_like: _Match
 match_substring: _Match
 match_substring_regex: _Match

@@ -12,9 +12,15 @@ import pyarrow as pa
 from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata.reader.keys import paths_below
 from hudi_hive.metadata.reader.table import MetadataTable
-from hudi_hive.metadata.reader.validation import ValidationReport, committed_files, compare_listings
+from hudi_hive.metadata.reader.validation import (
+    ValidationReport,
+    committed_files,
+    compare_external_files,
+    compare_listings,
+)
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import external_commit
 from hudi_hive.table.keys import METAFOLDER
 from hudi_hive.table.view import DirectoryLister, FilteredPartitions, FolderFilter, Lister, in_batches, walk
 
@@ -302,10 +308,13 @@ def validate(client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) ->
     table = MetadataTable.open(client, metrics=metrics)
     lister = DirectoryLister(client.storage)
     with metrics.timed("validate_files"):
-        partitions = lister.partitions() if client.config.is_partitioned else [""]
-        report = compare_listings(
-            client, partitions, lister.files(partitions), table.partitions(), table.files_table(None)
-        )
+        if external_commit(client) is not None:
+            report = compare_external_files(client, table.files_table(None))
+        else:
+            partitions = lister.partitions() if client.config.is_partitioned else [""]
+            report = compare_listings(
+                client, partitions, lister.files(partitions), table.partitions(), table.files_table(None)
+            )
     if not report.is_valid:
         metrics.add("validate_errors", report.errors)
     return report

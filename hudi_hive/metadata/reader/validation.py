@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.storage import PathKind
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.core import refuse_earlier_table
-from hudi_hive.table.view import FileKind, list_folders, parse_file_names
+from hudi_hive.table.view import FileKind, list_folders, parse_file_names, stored_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,24 @@ def compare_listings(
         tuple(sorted(extra)),
         _differences(client, files, metadata_files),
     )
+
+
+def compare_external_files(client: MetaClient, metadata_files: pa.Table) -> ValidationReport:
+    """Compare the metadata table with the files that it names, of a table that another project wrote.
+
+    What else lies in the folders is that project's own matter.
+
+    Args:
+        client: the table.
+        metadata_files: the files by the metadata table (``FILES_SCHEMA``).
+    """
+    files = _committed(client, metadata_files).select(FILES_SCHEMA.names)
+    paths = pc.binary_join_element_wise(files.column("partition"), stored_names(files.column("name")), "/")
+    there = client.storage.statuses([path.lstrip("/") for path in paths.to_pylist()])
+    sizes = [status.size if status.kind is PathKind.FILE else None for status in there]
+    listed = files.set_column(2, "size", pa.array(sizes, pa.int64()))
+    partitions = len(pc.unique(files.column("partition")))
+    return ValidationReport(partitions, files.num_rows, (), (), _differences(client, listed, files))
 
 
 def _listed_files(client: MetaClient, partitions: Iterable[str]) -> pa.Table:

@@ -21,6 +21,7 @@ from hudi_hive.errors import CorruptInstantError, HollowCommitError, Incremental
 from hudi_hive.plan.model import HollowCommitPolicy, with_paths
 from hudi_hive.storage import PathKind, Storage
 from hudi_hive.table import FileSystemView, MetaClient
+from hudi_hive.table.view import stored_names
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline, millis_to_instant
 
 WRITTEN_SCHEMA = pa.schema(
@@ -222,6 +223,8 @@ def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
     if replaced.num_rows:
         newest = newest.filter(pc.invert(pc.is_in(newest.column("group"), value_set=_group_keys(replaced))))
     files = written.take(newest.column("row_max"))
+    names = stored_names(files.column("name"))
+    files = files.set_column(files.column_names.index("name"), WRITTEN_SCHEMA.field("name"), names)
     return files.sort_by([("partition", "ascending"), ("file_id", "ascending")])
 
 

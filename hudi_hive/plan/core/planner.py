@@ -50,6 +50,7 @@ from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import refuse_unlisted_files
 from hudi_hive.table.logs import with_recorded_sizes
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.table.view import FilteredPartitions
@@ -204,7 +205,7 @@ class PlanBuilder:
         """Plan what is the same for all partitions of a snapshot."""
         client, as_of = self.client, self.query.as_of
         self.max_instant = as_of
-        _ = client.timeline  # read before any listing: see FileSystemView
+        refuse_unlisted_files(client)  # which reads the timeline, before any listing: see FileSystemView
         if as_of is not None:
             check_time_travel(client, as_of)
         self._read_together(as_of)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import TimeTravelError
 from hudi_hive.plan.model import PlanStep, QueryType, base_files_as_slices, with_paths
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.view import stored_names
 from hudi_hive.timeline import Instant, State, Timeline
 
 
@@ -131,7 +132,7 @@ def refuse_cleaned_files(
     chosen = view.latest_base_files(as_of).select(["partition", "name"])
     if logs and client.config.is_merge_on_read:
         chosen = _files_of(view.latest_merged_file_slices(as_of))
-    cleaned = chosen.filter(pc.invert(pc.is_in(chosen.column("name"), value_set=listed.column("name"))))
+    cleaned = chosen.filter(pc.invert(pc.is_in(chosen.column("name"), value_set=stored_names(listed.column("name")))))
     if cleaned.num_rows:
         partition, name = cleaned.column("partition")[0].as_py(), cleaned.column("name")[0].as_py()
         raise TimeTravelError(

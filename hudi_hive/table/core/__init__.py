@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
 from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, TableDefinition, create_table
+from hudi_hive.table.core.external_files import external_commit, refuse_external_files, refuse_unlisted_files
 from hudi_hive.table.core.generations import refuse_earlier_table
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
 from hudi_hive.table.core.overview import glob_regex, instant_rows, slice_rows
@@ -13,11 +14,14 @@ __all__ = [
     "MetaClient",
     "TableDefinition",
     "create_table",
+    "external_commit",
     "glob_regex",
     "instant_rows",
     "is_hudi_table",
     "refuse_damaged_names",
     "refuse_earlier_table",
+    "refuse_external_files",
     "refuse_rows_of_others",
+    "refuse_unlisted_files",
     "slice_rows",
 ]

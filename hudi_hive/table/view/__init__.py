@@ -9,7 +9,7 @@ from hudi_hive.table.view.data_files import (
     delete_data_files,
     is_partition_path,
 )
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FileKind, parse_file_names, stored_names
 from hudi_hive.table.view.file_system_view import (
     BASE_FILE_SCHEMA,
     FILES_SCHEMA,
@@ -54,5 +54,6 @@ __all__ = [
     "list_folders",
     "log_bytes",
     "parse_file_names",
+    "stored_names",
     "walk",
 ]

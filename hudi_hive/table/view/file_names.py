@@ -1,10 +1,11 @@
 """Parses names of data files, column by column.
 
 A base file is ``<file id>_<write token>_<instant>.<extension>``, a log file
-``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``. Everything else (checksums, partition metafiles, marker
-and temporary files) is of kind ``OTHER``.
+``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``. Base files that Hudi did not write keep their own names,
+and metadata calls them ``<own name>_<instant>[_fg%3D<folder>]_hudiext``. Everything else (checksums, partition
+metafiles, marker and temporary files) is of kind ``OTHER``.
 
-Source: docs/format.md#file-names.
+Source: docs/format.md#file-names, docs/format.md#external-files.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.names import EXTERNAL_FILE_SUFFIX
 from hudi_hive.table.view.ranks import IntArray, one_chunk
 
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
@@ -27,6 +30,11 @@ _LOG_PATTERN = (
     r"^\.(?P<file_id>[^._]+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,9})(?:_(?P<token>\d+-\d+-\d+)(?P<suffix>\.cdc)?)?$"
 )
 _INSTANT_AND_EXTENSION = r"^(?P<instant>\d+)\.(?P<extension>" + "|".join(BASE_FILE_EXTENSIONS) + r")$"
+
+_EXTERNAL = (
+    r"^(?P<name>[^./\\\x00][^/\\\x00]*\.(?P<extension>" + "|".join(BASE_FILE_EXTENSIONS) + r"))"
+    r"_(?P<instant>\d+)(?:_fg%3D(?P<folder>.+))?" + EXTERNAL_FILE_SUFFIX + "$"
+)
 
 _TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -74,6 +82,9 @@ def split_file_names(names: pa.Array | pa.ChunkedArray) -> SplitNames:
     array = _one_array(names)
     hidden = pc.starts_with(array, ".")
     base_rows, base = _split_base_names(array, hidden)
+    external = pc.ends_with(array, EXTERNAL_FILE_SUFFIX)
+    if pc.any(external, min_count=0).as_py():
+        base_rows, base = _with_external(base_rows, base, array, _true_rows(external))
     log_rows, logs = _split_log_names(array, hidden) if pc.any(hidden).as_py() else _no_logs()
     return SplitNames(base_rows, base, log_rows, logs)
 
@@ -82,7 +93,8 @@ def parse_file_names(names: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Parse names to a table of :data:`FILE_NAMES_SCHEMA`, a row for each name in the given order.
 
     File id of a base file is the text before the first ``_``, its instant the text between the second ``_`` and the
-    ``.`` after it. ``extension`` of a log file is ``log``, of a change-data file ``cdc``.
+    ``.`` after it; that of a file that Hudi did not write is its path in the partition, and it has no write token.
+    ``extension`` of a log file is ``log``, of a change-data file ``cdc``.
 
     Args:
         names: file names without folders.
@@ -108,6 +120,51 @@ def parse_file_names(names: pa.Array | pa.ChunkedArray) -> pa.Table:
     where[rows] = np.arange(len(rows))
     table = parts.take(pa.array(where, pa.int64(), mask=where < 0))
     return table.set_column(0, "kind", pc.fill_null(table["kind"], pa.scalar(FileKind.OTHER.value, pa.int8())))
+
+
+def stored_names(names: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Paths below a partition's folder of the files that metadata names; most are the names themselves.
+
+    Args:
+        names: of files, null where there is none.
+    """
+    array = one_chunk(names) if isinstance(names, pa.ChunkedArray) else names
+    external = pc.fill_null(pc.ends_with(array, EXTERNAL_FILE_SUFFIX), False)
+    if not pc.any(external, min_count=0).as_py():
+        return array
+    parts = parse_file_names(array.filter(external))
+    stored = pc.coalesce(one_chunk(parts["file_id"]), array.filter(external))
+    return pc.replace_with_mask(array, external, stored)
+
+
+def _with_external(base_rows: IntArray, base: pa.Table, names: pa.Array, rows: IntArray) -> tuple[IntArray, pa.Table]:
+    """Parsed names of base files, with those among some rows that name files Hudi did not write."""
+    matched = pc.extract_regex(names.take(pa.array(rows)), _EXTERNAL)
+    folders = matched.field("folder").dictionary_encode()
+    decoded = pa.array([_folder(text) for text in folders.dictionary.to_pylist()], pa.string())
+    file_ids = pc.binary_join_element_wise(
+        _through(decoded, folders.indices).cast(pa.string()), matched.field("name"), ""
+    )
+    keep = pc.and_(pc.is_valid(matched), pc.is_valid(file_ids))
+    external = pa.table(
+        {
+            "file_id": file_ids,
+            "write_token": pa.nulls(len(rows), pa.string()),
+            "instant": matched.field("instant").dictionary_encode(),
+            "extension": matched.field("extension").dictionary_encode(),
+        }
+    ).filter(keep)
+    rows = np.concatenate([base_rows, rows[_true_rows(keep)]])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], pa.concat_tables([base, external]).unify_dictionaries().take(pa.array(order)).combine_chunks()
+
+
+def _folder(text: str | None) -> str | None:
+    """The folder in the partition that an escaped text of a name means, with a slash; None for one outside of it."""
+    if not text:
+        return text
+    folder = unquote(text)
+    return None if "\0" in folder or not {"", ".", ".."}.isdisjoint(folder.split("/")) else f"{folder}/"
 
 
 def _split_base_names(names: pa.Array, hidden: pa.Array) -> tuple[IntArray, pa.Table]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.table.view.file_names import BASE_FILE_EXTENSIONS, SplitNames, split_file_names
+from hudi_hive.table.view.file_names import BASE_FILE_EXTENSIONS, SplitNames, split_file_names, stored_names
 from hudi_hive.table.view.ranks import (
     BoolArray,
     FileGroups,
@@ -45,7 +45,10 @@ SLICE_SCHEMA = pa.schema(
         ("log_sizes", pa.list_(pa.int64())),
     ]
 )
-"""A row per file slice: ``base_file`` is a name, null for a slice of logs only; logs are in the order of reading."""
+"""A row per file slice: ``base_file`` is a name, null for a slice of logs only; logs are in the order of reading.
+
+The name of a file that Hudi did not write is its own one, below the folder of the partition.
+"""
 
 BASE_FILE_SCHEMA = pa.schema(
     [
@@ -117,6 +120,9 @@ class FileSystemView:
         partitions = one_chunk(files["partition"])
         split = split_file_names(self._names)
         _refuse_foreign_names(partitions, self._names, split)
+        # Files that Hudi did not write are told apart by the write tokens that they lack.
+        external = split.base["write_token"].null_count > 0
+        self._stored = stored_names(self._names) if external else self._names
         data_logs = pc.invert(split.logs["cdc"])
         logs = split.logs.filter(data_logs)
         log_rows = split.log_rows[data_logs.to_numpy()]
@@ -361,7 +367,7 @@ class FileSystemView:
         columns = [
             *self._groups.names(group),
             self._instants.values.take(pa.array(self._bases.rank[chosen])),
-            self._names.take(rows),
+            self._stored.take(rows),
             self._sizes.take(rows),
         ]
         return pa.table(columns, schema=BASE_FILE_SCHEMA)
@@ -384,7 +390,7 @@ class FileSystemView:
         columns = [
             *self._groups.names(slices.group[chosen]),
             self._instants.values.take(pa.array(slices.rank[chosen])),
-            self._names.take(base_rows),
+            self._stored.take(base_rows),
             self._sizes.take(base_rows),
             pa.ListArray.from_arrays(pa.array(offsets), self._names.take(log_rows)),
             pa.ListArray.from_arrays(pa.array(offsets), self._sizes.take(log_rows)),

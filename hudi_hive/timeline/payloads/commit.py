@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.avro import describe
+from hudi_hive.names import EXTERNAL_FILE_SUFFIX
 from hudi_hive.timeline.instants import REPLACE_COMMIT, Instant
 from hudi_hive.timeline.payloads.payload import Fields, corrupt
 
@@ -111,6 +112,11 @@ class CommitMetadata:
     replaced: pa.Table
     written_keys: tuple[str, ...] = ()
     replaced_keys: tuple[str, ...] = ()
+
+    @property
+    def has_external_files(self) -> bool:
+        """Whether the commit took in files that Hudi did not write."""
+        return bool(pc.any(pc.ends_with(self.write_stats.column("path"), EXTERNAL_FILE_SUFFIX), min_count=0).as_py())
 
     def partitions_written(self) -> list[str]:
         """Sorted paths of the partitions that files were written to."""
@@ -207,6 +213,8 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
     layout = 1 if instant.completed is None else 2
     names = ("partition", "file_id", "path", "prev_commit", "log_version", "base_file")
     doubtful = write_stats.select(names).filter(pc.invert(_are_own(write_stats, instant.requested, layout)))
+    if doubtful.num_rows:
+        doubtful = doubtful.filter(pc.invert(_are_external(doubtful, instant.requested)))
     for stat in doubtful.to_pylist():
         path = stat["path"]
         if not path:  # a file that was not written, as of a failed task
@@ -216,7 +224,8 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
         if name.startswith(log):
             own = _is_own_log(stat, name[len(log) :], instant, fields.path)
         else:
-            own = name.startswith(base) and f"_{instant.requested}." in name
+            taken_in = name.endswith(f"_{instant.requested}{EXTERNAL_FILE_SUFFIX}")
+            own = name.startswith(base) and (taken_in or f"_{instant.requested}." in name)
         if not own or not _is_folder_of(folder, stat["partition"]):
             raise corrupt(
                 f"the commit metadata names {path!r}, which is no file of this commit in partition "
@@ -292,6 +301,21 @@ def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedAr
         in_name = pc.starts_with(begun, f"{requested}.log.")
     is_log = pc.and_(pc.equal(prefixes, pc.binary_join_element_wise(heads, file_ids, ".")), in_name)
     return pc.fill_null(pc.or_kleene(is_base, is_log), False)
+
+
+def _are_external(write_stats: pa.Table, requested: str) -> pa.ChunkedArray:
+    """Whether each path names a file that Hudi did not write, as it is named in the commit that took it in.
+
+    The forms are ``partition/fileId_instant_hudiext``, and one whose file id begins with a folder of the partition, of
+    which the name tells: ``partition/folder/name_instant_fg%3Dfolder_hudiext``.
+
+    Source: docs/format.md#external-files.
+    """
+    folders = pc.replace_substring_regex(write_stats.column("partition"), "([^/])/*$", r"\\1/")
+    own = pc.binary_join_element_wise(folders, write_stats.column("file_id"), f"_{requested}", "")
+    paths = write_stats.column("path")
+    bare = pc.replace_substring_regex(paths, f"(_fg%3D[^/]+)?{EXTERNAL_FILE_SUFFIX}$", "")
+    return pc.fill_null(pc.and_(pc.equal(bare, own), pc.ends_with(paths, EXTERNAL_FILE_SUFFIX)), False)
 
 
 def _each_own(write_stats: pa.Table, whole: pa.ChunkedArray, requested: str, layout: int) -> pa.ChunkedArray:

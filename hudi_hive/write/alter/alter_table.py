@@ -27,6 +27,7 @@ from hudi_hive.schema import (
     type_name,
 )
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import Instant
@@ -284,6 +285,7 @@ def _protected(client: MetaClient) -> dict[str, str]:
 def _refuse(client: MetaClient) -> None:
     config = client.config
     refuse_to_write(config, client.base_path)
+    refuse_external_files(client)
     reasons = {
         f"with base files of the format {config.base_file_format.upper()}": config.base_file_format == "hfile",
         "that was bootstrapped": config.is_bootstrapped,

@@ -14,6 +14,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import observed
 from hudi_hive.options import services as options
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import refuse_external_files
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
 from hudi_hive.timeline.instants import COMPACTION
@@ -100,7 +101,9 @@ class TableServices:
         Raises:
             InvalidOptionError: an option that is unknown or not supported.
             LockError: the lock provider cannot lock this table.
+            UnsupportedTableError: Hudi did not write the table's files.
         """
+        refuse_external_files(client)
         texts = WriteConfig.of(options or {}, client.config).options
         lock = table_lock(texts, client.storage, metastore=metastore_lock)
         return cls(ServiceContext(client, texts, executor or LocalExecutor(), lock=lambda: lock))

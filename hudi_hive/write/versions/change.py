@@ -28,6 +28,7 @@ from hudi_hive.options import KEY_GENERATOR_CLASSES, as_texts
 from hudi_hive.options import services as clean
 from hudi_hive.options import table as table_options
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.merge import merge_changes
 from hudi_hive.table.properties import LAYOUT_OF_VERSION, TableConfig, update_properties
 from hudi_hive.timeline import Instant
@@ -106,6 +107,7 @@ def change_version(
         raise UnsupportedTableError(
             "the version of a bootstrapped table is not changed", path=client.base_path, remedy="let Hudi change it"
         )
+    refuse_external_files(client)
     texts = as_texts(options or {})
     context = ServiceContext(
         client,
@@ -146,8 +148,9 @@ def upgrade_for_write(
         metastore_lock: as of :func:`change_version`.
 
     Raises:
-        UnsupportedTableError: as of :func:`change_version`.
+        UnsupportedTableError: as of :func:`change_version`; or another project wrote the table's files.
     """
+    refuse_external_files(client)
     texts = as_texts(options)
     wanted = table_options.VERSION.of(texts)
     if not table_options.AUTO_UPGRADE.of(texts) or wanted is None or wanted <= client.config.version:

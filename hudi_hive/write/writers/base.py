@@ -22,6 +22,7 @@ from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import ObservedOperation, observed
 from hudi_hive.options import write as options
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
@@ -451,6 +452,7 @@ def _refuse_unwritable(client: MetaClient) -> None:
     """Refuse tables that are read but not written."""
     config = client.config
     refuse_to_write(config, client.base_path)
+    refuse_external_files(client)
     reasons = {
         f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
         "dates in folders of year, month and day": config.slash_separated_dates,
