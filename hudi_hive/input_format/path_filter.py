@@ -13,10 +13,12 @@ from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.storage import HadoopPath, PathKind, Stores
 from hudi_hive.table import MetaClient
+from hudi_hive.table.core import external_commit
 from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES
 from hudi_hive.table.view import FileKind, parse_file_names
 
 _NEWEST: Final = "read_optimized"
+_DATA_FILES: Final = (".parquet", ".orc")
 
 
 class HoodieROTablePathFilter:
@@ -95,6 +97,9 @@ class HoodieROTablePathFilter:
         shown = self._shown_names(paths[0], base, folder)
         kinds = parse_file_names(pa.array(names, pa.string())).column("kind").to_pylist()
         others = [name not in shown and kind == FileKind.OTHER for name, kind in zip(names, kinds, strict=True)]
+        if any(others) and external_commit(self._client(paths[0], base)) is not None:
+            # Their names do not tell files that were replaced, and no metafile tells partitions.
+            others = [other and not name.endswith(_DATA_FILES) for name, other in zip(names, others, strict=True)]
         # In a partition nothing else is data; elsewhere it may be a folder on the way to one.
         is_partition = any(others) and self._is_partition(paths[0], folder)
         return [

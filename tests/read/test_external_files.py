@@ -13,6 +13,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptInstantError, UnsupportedTableError
+from hudi_hive.input_format import HoodieROTablePathFilter
 from tests.support.fixture_tables import DATA
 
 FOLDER = DATA / "external"
@@ -91,6 +92,14 @@ def test_a_path_that_leads_out_of_its_partition_is_refused(tmp_path: Path) -> No
     )
     with pytest.raises(CorruptInstantError, match="no file of this commit"):
         HudiTable.open(tmp_path / "v6_flat").scan().to_arrow()
+
+
+def test_a_filter_of_paths_leaves_the_files_of_the_snapshot(tmp_path: Path) -> None:
+    for name in ("v6_partitioned", "v6_flat"):
+        table = opened(name, tmp_path)
+        shown = {str(tmp_path / name / path) for path in table.scan().plan().slices.column("path").to_pylist()}
+        assert set(HoodieROTablePathFilter().files(str(tmp_path / name))) == shown
+    assert HoodieROTablePathFilter().accept(str(tmp_path / "v6_partitioned" / "EU"))
 
 
 def test_files_are_opened_below_their_partition(tmp_path: Path) -> None:
