@@ -297,6 +297,13 @@ NEW_COMPLEX_ENCODING: Final = Option(
     "Write keys of the complex key generator with one field without the field's name.",
     honoured_by=(WRITE,),
 )
+ALTER_CHECK_DATA: Final = Option(
+    "hoodie.schema.alter.check.data",
+    boolean,
+    False,
+    "Changes of the schema read columns whose types change, and refuse values that do not fit (our own option).",
+    honoured_by=(WRITE,),
+)
 
 TABLE_OPTIONS: Final = (
     NAME,
@@ -326,4 +333,5 @@ TABLE_OPTIONS: Final = (
     CONSISTENT_TIMESTAMPS,
     TIMESTAMP_FOLDERS,
     NEW_COMPLEX_ENCODING,
+    ALTER_CHECK_DATA,
 )

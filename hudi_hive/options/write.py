@@ -18,6 +18,7 @@ from hudi_hive.options.parsers import (
     member,
     positive,
     text,
+    whole,
 )
 
 WRITE, READ, SYNC, INPUT_FORMAT, STREAM = Face.WRITE, Face.READ, Face.SYNC, Face.INPUT_FORMAT, Face.STREAM
@@ -86,8 +87,7 @@ NULL_FOR_MISSING_COLUMNS: Final = Option(
     "hoodie.write.set.null.for.missing.columns",
     boolean,
     True,
-    "Fill columns that the rows lack with nulls; without it such rows are refused. "
-    "`df.write` that appends, and streams, have `false`.",
+    "Fill columns that rows lack with nulls, else refuse the rows; `df.write` that appends, and streams, have `false`.",
     honoured_by=(WRITE,),
 )
 RECONCILE_SCHEMA: Final = Option(
@@ -103,13 +103,6 @@ SCHEMA_ON_READ: Final = Option[bool | None](
     None,
     "Follow columns by their ids through renames and changes of order; writes keep the ids.",
     honoured_by=(WRITE, READ, STREAM, INPUT_FORMAT),
-)
-ALTER_CHECK_DATA: Final = Option(
-    "hoodie.schema.alter.check.data",
-    boolean,
-    False,
-    "Changes of the schema read columns whose types change, and refuse values that do not fit (our own option).",
-    honoured_by=(WRITE,),
 )
 COMMIT_METADATA_PREFIX: Final = Option(
     "hoodie.datasource.write.commitmeta.key.prefix",
@@ -132,7 +125,6 @@ ROW_OPTIONS: Final = (
     NULL_FOR_MISSING_COLUMNS,
     RECONCILE_SCHEMA,
     SCHEMA_ON_READ,
-    ALTER_CHECK_DATA,
     COMMIT_METADATA_PREFIX,
 )
 
@@ -150,6 +142,13 @@ SMALL_FILE_LIMIT: Final = Option(
     integer,
     100 * MB,
     "Base files below so many bytes take in inserts; 0 or less: none does.",
+    honoured_by=(WRITE,),
+)
+SMALL_FILE_CANDIDATES: Final = Option[int | None](
+    "hoodie.merge.small.file.group.candidates.limit",
+    whole,
+    None,
+    "Merge-on-read: how many base files without log files take in inserts, the smallest ones; all if not given.",
     honoured_by=(WRITE,),
 )
 RECORD_SIZE_ESTIMATE: Final = Option(
@@ -238,6 +237,7 @@ BULK_INSERT_SORT_COLUMNS: Final = Option[tuple[str, ...]](
 FILE_OPTIONS: Final = (
     MAX_FILE_SIZE,
     SMALL_FILE_LIMIT,
+    SMALL_FILE_CANDIDATES,
     RECORD_SIZE_ESTIMATE,
     INSERT_SPLIT_SIZE,
     INSERT_AUTO_SPLIT,

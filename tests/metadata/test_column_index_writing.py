@@ -174,6 +174,20 @@ def test_indexes_that_cannot_be_made_are_refused(index, error, message, tmp_path
     assert HudiTable.open(tmp_path / "t").metadata.status().partitions == before
 
 
+def test_bloom_filters_need_no_function(tmp_path):
+    alone = {"hoodie.metadata.index.column.stats.enable": "false"}
+    fields = {"record_keys": ["id"], "partition_fields": ["city"], "ordering_fields": ["ver"]}
+    table = HudiTable.create(tmp_path / "t", name="t", version=8, **fields)
+    table.insert(rows(row(1, city="oslo", rider="Ann"), row(2, city="rome", rider="Bob")), alone)
+    table.metadata.create_index("plain", "rider", "bloom_filters")
+    table.refresh().upsert(rows(row(3, city="bern", rider="Cyd")), alone)
+    assert refuse_differences(tmp_path / "t") == ["expr_index_plain"]
+    table = table.refresh()
+    (one,) = table.metadata.reader.index_definitions
+    assert (one.function, one.kind, dict(one.options)) == ("identity", "bloom_filters", {})
+    assert table.scan(row_filter="rider = 'Cyd'").to_arrow().column("id").to_pylist() == ["k003"]
+
+
 def test_indexed_columns_stay_as_long_as_their_indexes(path):
     """Each write keeps an index in step by its column's name: without the column all of them would fail."""
     table = HudiTable.open(path)

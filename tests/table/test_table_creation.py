@@ -191,6 +191,8 @@ def test_a_change_that_would_break_the_table_is_refused(tmp_path: Path) -> None:
         update_properties(storage, {"hoodie.table.type": "SOMETHING"})
     with pytest.raises(UnsupportedTableError):
         update_properties(storage, {"hoodie.table.version": "7"})
+    with pytest.raises(InvalidPropertiesError, match="two folders of archived instants"):
+        update_properties(storage, {"hoodie.archivelog.folder": "archive"})  # readers take it for damage
     assert storage.read_bytes(PROPERTIES_PATH) == before
     assert not storage.exists(BACKUP_PATH)
 

@@ -52,6 +52,18 @@ def test_a_limit_of_zero_makes_new_groups_only():
     assert found.column("is_new").to_pylist() == [True]
 
 
+def test_so_many_of_the_smallest_files_take_rows():
+    files = slices(("p", "large", 700, []), ("p", "small", 500, []), ("p", "middle", 600, []))
+    for candidates, groups in (
+        (None, ["large", "middle"]),
+        (2, ["small", "middle"]),
+        (1, ["small", None]),
+        (0, [None]),
+    ):
+        lines = assign_inserts({"p": 60}, files, Sizes(), 10, candidates=candidates).to_pylist()
+        assert [None if line["is_new"] else line["file_id"] for line in lines] == groups, candidates
+
+
 def test_split_size_counts_where_sizes_do_not():
     found = assign_inserts({"p": 61}, None, Sizes(insert_auto_split=False), 10)
     assert found.column("rows").to_pylist() == [20, 20, 21]

@@ -287,6 +287,7 @@ WriteOptions = TypedDict(
         "hoodie.memory.merge.max.size": str | bool | float,
         "hoodie.memory.spillable.map.path": str | bool | float,
         "hoodie.merge.allow.duplicate.on.inserts": str | bool | float,
+        "hoodie.merge.small.file.group.candidates.limit": str | bool | float,
         "hoodie.merge.use.record.positions": str | bool | float,
         "hoodie.meta.sync.client.tool.class": str | bool | float,
         "hoodie.meta.sync.decode_partition": str | bool | float,

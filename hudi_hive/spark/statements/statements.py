@@ -56,7 +56,10 @@ _REFUSED = {
 
 _SESSION_CATALOG: Final = "spark_catalog"
 
-_ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
+_CHANGES_OF_ROWS: Final = frozenset({"UPDATE", "DELETE", "MERGE"})
+"""Statements that Spark does not refuse by name on a view, as it does an INSERT."""
+
+_ROW_CHANGES = _CHANGES_OF_ROWS | {"INSERT", "insertInto"}
 
 _CREATES = frozenset({"CreateTable", "CreateTableAsSelect"})
 _REPLACES = frozenset({"ReplaceTable", "ReplaceTableAsSelect"})
@@ -147,6 +150,19 @@ def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) ->
         table = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
     if table is not None:
         raise SparkError(f"{what} on {table[0]}", path=table[1], remedy=remedy)
+    if what in _CHANGES_OF_ROWS and _is_view(hook, parts):
+        raise SparkError(
+            f"{what} on {'.'.join(parts)}, which is a view and keeps no rows",
+            remedy="name the table that the view reads",
+        )
+
+
+def _is_view(hook: SessionHook, parts: list[str]) -> bool:
+    """Whether a name stands for a view of the session or of its catalog."""
+    catalog, seq = hook.session.sessionState().catalog(), hook.environment.jvm.seq
+    if not parts or not (_in_session_catalog(hook, parts) or catalog.isTempView(seq(parts))):
+        return False
+    return bool(catalog.isView(seq(parts[-2:])))
 
 
 def entry_of(hook: SessionHook, parts: list[str]) -> HudiTableEntry | None:

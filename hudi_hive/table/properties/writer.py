@@ -22,6 +22,7 @@ from hudi_hive.formats import format_properties, parse_properties
 from hudi_hive.names import HOODIE_DATABASE_NAME, HOODIE_TABLE_CHECKSUM, HOODIE_TABLE_NAME
 from hudi_hive.storage import FileVersion, Storage, run_together
 from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+from hudi_hive.table.properties.damage import refuse_damaged
 
 NAME = HOODIE_TABLE_NAME
 DATABASE = HOODIE_DATABASE_NAME
@@ -77,9 +78,11 @@ def update_properties(
     config = TableConfig.from_properties(new, path, metadata_table=metadata_table)
     if new == old:
         return config
+    content = properties_bytes(new, "Updated at")
+    _refuse_what_readers_refuse(content, new, path)
     if recovered.version is not None:
         try:
-            storage.write_version(PROPERTIES_PATH, properties_bytes(new, "Updated at"), recovered.version)
+            storage.write_version(PROPERTIES_PATH, content, recovered.version)
             return config
         except PathExistsError as error:
             raise _changed_meanwhile(path) from error
@@ -89,12 +92,20 @@ def update_properties(
     storage.write_bytes(BACKUP_PATH, data)
     storage.flush([BACKUP_PATH])
     storage.delete(PROPERTIES_PATH)
-    storage.create_if_absent(PROPERTIES_PATH, properties_bytes(new, "Updated at"))
+    storage.create_if_absent(PROPERTIES_PATH, content)
     written = parse_properties(storage.read_bytes(PROPERTIES_PATH), path=path)
     if written != new:
         raise _changed_meanwhile(path)
     storage.delete(BACKUP_PATH)
     return config
+
+
+def _refuse_what_readers_refuse(content: bytes, new: Mapping[str, str], path: str) -> None:
+    try:
+        refuse_damaged(content, new, path)
+    except InvalidPropertiesError as error:
+        message = f"nothing was changed, since every reader would say then: {error.message}"
+        raise InvalidPropertiesError(message, path=path, remedy="leave these keys as they are") from error
 
 
 def _changed_meanwhile(path: str) -> InvalidPropertiesError:

@@ -44,6 +44,7 @@ def new_index(
         kind: one of :data:`KINDS`.
         columns: one column, a field of structs by its dotted name.
         options: ``expr``, the function of an expression index, and its further arguments; none of a secondary index.
+            Bloom filters without a function are of the column itself.
 
     Raises:
         MetadataTableError: the table, the column or the function cannot have such an index.
@@ -70,7 +71,7 @@ def new_index(
         if not _has_text(kind_of_column, version):
             raise _refused(client, name, f"{columns[0]} is {kind_of_column}", "text, numbers, dates or timestamps")
         return IndexDefinition(SECONDARY_PREFIX + name, kind, "identity", tuple(columns), {}, label)
-    function = str(options.get(_EXPRESSION, "")).lower()
+    function = str(options.get(_EXPRESSION, "")).lower() or ("identity" if kind == BLOOM_FILTERS else "")
     definition = IndexDefinition(EXPRESSION_PREFIX + name, kind, function, tuple(columns), dict(options), label)
     if not function or (function == "identity" and kind == COLUMN_STATS):
         remedy = "give expr, a function; statistics of columns themselves follow options of writes"

@@ -79,6 +79,7 @@ def assign_inserts(
     row_size: int,
     *,
     busy: Iterable[str] = (),
+    candidates: int | None = None,
     new_ids: Iterator[str] | None = None,
 ) -> pa.Table:
     """Assign new rows to file groups.
@@ -89,6 +90,7 @@ def assign_inserts(
         settings: the write's sizes.
         row_size: bytes of a row.
         busy: file groups that must be left alone: a pending compaction or clustering works on them.
+        candidates: how many small files of a partition take rows, the smallest; None for all of them.
         new_ids: ids for new groups; such as nobody has without it.
 
     Returns:
@@ -100,7 +102,7 @@ def assign_inserts(
     assigned: list[dict[str, Any]] = []
     for partition, count in counts.items():
         left = count
-        for file_id, size in small.get(partition, ()):
+        for file_id, size in _candidates(small.get(partition, []), candidates):
             room = (settings.max_file_size - size) // row_size
             take = min(left, room)
             if take > 0:
@@ -129,6 +131,11 @@ def _small_files(slices: pa.Table, settings: SizeSettings, busy: set[str]) -> di
         if row["file_id"] not in busy:
             small.setdefault(row["partition"], []).append((row["file_id"], row["base_size"]))
     return small
+
+
+def _candidates(small: list[tuple[str, int]], most: int | None) -> list[tuple[str, int]]:
+    """The small files, the largest first, or so many of the smallest, in the order in which they take rows."""
+    return small if most is None else small[::-1][:most]
 
 
 def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:

@@ -59,7 +59,7 @@ class RowSettings:
     null_for_missing_columns: bool = write.NULL_FOR_MISSING_COLUMNS.field()
     reconcile_schema: bool = write.RECONCILE_SCHEMA.field()
     schema_on_read: bool | None = write.SCHEMA_ON_READ.field()
-    alter_check_data: bool = write.ALTER_CHECK_DATA.field()
+    alter_check_data: bool = table.ALTER_CHECK_DATA.field()
     commit_metadata_prefix: str = write.COMMIT_METADATA_PREFIX.field()
     record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
     merger_classes: tuple[str, ...] = table.MERGER_CLASSES.field()
@@ -77,6 +77,7 @@ class FileSettings:
 
     max_file_size: int = write.MAX_FILE_SIZE.field()
     small_file_limit: int = write.SMALL_FILE_LIMIT.field()
+    small_file_candidates: int | None = write.SMALL_FILE_CANDIDATES.field()
     record_size_estimate: int = write.RECORD_SIZE_ESTIMATE.field()
     insert_split_size: int = write.INSERT_SPLIT_SIZE.field()
     insert_auto_split: bool = write.INSERT_AUTO_SPLIT.field()

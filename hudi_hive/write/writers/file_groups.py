@@ -121,7 +121,9 @@ def assign_file_groups(
         A table of ``ASSIGNMENT_SCHEMA``.
     """
     size = record_size(client, config.files) if counts else 1
-    return assign_inserts(counts, slices, config.files, size, busy=_groups_of_pending_services(client))
+    candidates = config.files.small_file_candidates if client.config.is_merge_on_read else None
+    busy = _groups_of_pending_services(client)
+    return assign_inserts(counts, slices, config.files, size, busy=busy, candidates=candidates)
 
 
 def locate_in_file_groups(

@@ -319,6 +319,26 @@ def test_writes_are_refused(spark, synced, statement):
     assert files_below(base) == before
 
 
+CHANGES = ["DELETE FROM {v} WHERE id = 1", "UPDATE {v} SET id = 2", "MERGE INTO {v} v USING s ON v.id = s.id {do}"]
+
+
+@pytest.mark.parametrize("view", ["number", "global_temp.number", "{db}.visits", "spark_catalog.{db}.visits"])
+def test_rows_of_views_are_not_changed(spark, synced, view):
+    table = synced(PARTITIONED)
+    view = view.format(db=table.split(".")[0])
+    spark.range(1).createOrReplaceTempView("s")
+    kind = "VIEW" if "visits" in view else "GLOBAL TEMP VIEW" if "." in view else "TEMP VIEW"
+    source = f"SELECT visit_id AS id FROM {table}" if kind == "VIEW" else "SELECT 1 AS id"
+    spark.sql(f"CREATE OR REPLACE {kind} {view.rsplit('.')[-1] if kind != 'VIEW' else view} AS {source}")
+    for statement in CHANGES:
+        text = statement.format(v=view, do="WHEN MATCHED THEN DELETE")
+        for explains in ("", "EXPLAIN "):
+            with pytest.raises(SparkError, match=f"{text.split()[0]} on {view}, which is a view and keeps no rows"):
+                spark.sql(explains + text)
+    assert count(spark, table) == 15
+    spark.sql(f"DROP VIEW {view}")
+
+
 def test_a_table_without_sparks_properties_is_refused_by_name(spark, synced):
     table = synced(PARTITIONED, table="not_a_datasource", sync_as_datasource=False)
     with pytest.raises(SparkError, match="sync_as_datasource"):

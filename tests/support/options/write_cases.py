@@ -133,6 +133,13 @@ def merge_on_read(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
+def padded(path: Path, options: Mapping[str, str]) -> Any:
+    """Two batches of new rows into a merge-on-read table."""
+    make(path, table_type="MERGE_ON_READ")
+    put(path, options, rows(), rows(40, 5))
+    return observed(path)
+
+
 def one_batch(path: Path, options: Mapping[str, str]) -> Any:
     """A few rows in one write."""
     make(path, partition_fields=())
@@ -362,7 +369,7 @@ ROW_CASES = (
     _case(write.NULL_FOR_MISSING_COLUMNS, "false", without_a_column),
     _case(write.RECONCILE_SCHEMA, "true", without_a_column, NULL_FOR_MISSING_COLUMNS="false"),
     _case(write.SCHEMA_ON_READ, "false", evolved),
-    _case(write.ALTER_CHECK_DATA, "true", retyped),
+    _case(table.ALTER_CHECK_DATA, "true", retyped),
     Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {**LEAN, "note.a": "b"}),
     Case(table.AUTO_UPGRADE, Face.WRITE, upgraded, "true"),
     Case(sync.ENABLE, Face.WRITE, sync_follows, "true"),
@@ -374,6 +381,7 @@ _ROUGH = {**_INSERT, "MAX_FILE_SIZE": "600000", "RECORD_SIZE_ESTIMATE": "300000"
 FILE_CASES = (
     _case(write.MAX_FILE_SIZE, "1000000", many_rows, **_BIG),
     _case(write.SMALL_FILE_LIMIT, "0"),
+    _case(write.SMALL_FILE_CANDIDATES, "0", padded),
     _case(write.RECORD_SIZE_ESTIMATE, "100000", many_rows, **_BIG),
     _case(write.INSERT_SPLIT_SIZE, "500", many_rows, **_SPLIT),
     _case(write.INSERT_AUTO_SPLIT, "false", many_rows, **_INSERT, INSERT_SPLIT_SIZE="500"),

@@ -132,6 +132,11 @@ def test_unknown_options_are_refused():
             config_of({name: "1"})
 
 
+def test_a_name_that_is_no_option_of_any_release_gets_no_other_name():
+    with pytest.raises(InvalidOptionError, match=r"clustering\.keygen\.class'; leave it out"):
+        config_of({"hoodie.clustering.keygen.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"})
+
+
 REFUSED = {option.name: option.refused[Face.WRITE] for option in ALL_OPTIONS if Face.WRITE in option.refused}
 
 

@@ -29,7 +29,8 @@ from hudi_hive.names import (
 )
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.options.services import FAILED_WRITES_POLICY
-from hudi_hive.options.write import ALTER_CHECK_DATA, SCHEMA_ON_READ
+from hudi_hive.options.table import ALTER_CHECK_DATA
+from hudi_hive.options.write import SCHEMA_ON_READ
 from hudi_hive.schema import ArrayType as ArrayOf
 from hudi_hive.schema import InternalField, InternalSchema, InternalType, RecordType, SchemaUpdate, parse_type
 from hudi_hive.schema import MapType as MapOf
