@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,20 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.formats.hash import xxhash32
 from hudi_hive.metadata import validate
+from hudi_hive.metrics import IoCounters
 from hudi_hive.table import MetaClient
-from hudi_hive.write.index import REPLACE, HashingMetadata, HashingNode, decode_nodes, encode_nodes, load_hashing
+from hudi_hive.write.coordination import LocalExecutor
+from hudi_hive.write.index import (
+    KEYS_SCHEMA,
+    REPLACE,
+    HashingMetadata,
+    HashingNode,
+    decode_nodes,
+    encode_nodes,
+    load_hashing,
+    open_index,
+)
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import cluster, execute_clustering, schedule_clustering
@@ -251,6 +264,22 @@ def test_what_would_lose_rows_is_refused(tmp_path: Path) -> None:
     other = HudiTable.create(tmp_path / "cow", name="t", record_keys=["id"], partition_fields=["part"])
     with pytest.raises(InvalidOptionError, match="COPY_ON_WRITE"):
         other.upsert(rows(0, 5), HASHED)
+
+
+def test_copies_of_the_index_for_other_processes_read_nothing(tmp_path: Path) -> None:
+    """Spark's tasks tag rows by such copies."""
+    written(tmp_path)
+    counters = IoCounters()
+    client = MetaClient.load(tmp_path, counters=counters)
+    index = open_index(WriteConfig.of(HASHED, client.config), client)
+    index.plan_lookup(["p0", "new"], LocalExecutor(1))
+    keys = pa.table([["k0001", "k0002", "k0001"], ["p0", "p0", "new"], [0, 1, 2]], schema=KEYS_SCHEMA)
+    expected = index.tag(keys)
+    copy = pickle.loads(pickle.dumps(index))
+    before = counters.snapshot(), copy.client.counters.snapshot()
+    assert copy.locate(keys).equals(expected)
+    assert (counters.snapshot(), copy.client.counters.snapshot()) == before
+    assert expected["file_id"].null_count == 1 and expected["new_file_id"].null_count == 0
 
 
 def test_keys_of_several_fields_are_hashed_by_the_fields_that_are_named(tmp_path: Path) -> None:
