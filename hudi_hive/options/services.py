@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hudi_hive.options.buckets import CONSISTENT_EXECUTIONS, CONSISTENT_PLAN
 from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.kinds import CurveBuildMethod, LayoutStrategy, PartitionFilterMode
 from hudi_hive.options.parsers import (
@@ -264,13 +265,14 @@ CLUSTERING_PLAN_STRATEGY: Final = Option(
             *RECENT_DAYS_PLANS,
             *SELECTED_PARTITIONS_PLANS,
             SINGLE_FILE_PLAN,
-            others="leave the option out for the strategy by size, and choose partitions by "
-            "hoodie.clustering.plan.partition.filter.mode",
+            CONSISTENT_PLAN,
+            others="leave the option out; hoodie.clustering.plan.partition.filter.mode chooses partitions",
         )
     ),
     None,
     "How file groups are chosen: small ones, by size; those of recent or of selected partitions set the filter mode, "
-    "as in Hudi; `SparkSingleFileSortPlanStrategy` makes each file group an input group of its own, written as one.",
+    "as in Hudi; `SparkSingleFileSortPlanStrategy` makes each file group an input group of its own, written as one. "
+    "Under consistent hashing `SparkConsistentBucketClusteringPlanStrategy` alone, the default there.",
     honoured_by=(WRITE,),
 )
 SORT_AND_SIZE_EXECUTIONS: Final = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy")
@@ -281,12 +283,13 @@ CLUSTERING_EXECUTION_STRATEGY: Final = Option(
         java_class(
             *SORT_AND_SIZE_EXECUTIONS,
             SINGLE_FILE_EXECUTION,
+            *CONSISTENT_EXECUTIONS,
             others="leave the option out for rows sorted and cut by size",
         )
     ),
     None,
     "How chosen groups are written, which their plan names: sorted and cut by size, or with "
-    "`SparkSingleFileSortExecutionStrategy` one file for each, of plans of `SparkSingleFileSortPlanStrategy`.",
+    "`SparkSingleFileSortExecutionStrategy` one file for each, as `SparkSingleFileSortPlanStrategy` plans; by bucket",
     honoured_by=(WRITE,),
 )
 CLUSTERING_PARTITION_FILTER: Final = Option(

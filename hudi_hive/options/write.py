@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
-from hudi_hive.options.declaration import Face, Option, Refused
+from hudi_hive.options.buckets import BUCKET_OPTIONS
+from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.kinds import DuplicatePolicy, IndexType, Operation
 from hudi_hive.options.parsers import (
-    between,
     boolean,
     choice,
     decimal,
@@ -317,29 +317,6 @@ RECORD_INDEX_UPDATE_PARTITION: Final = Option(
     "Record index: a row moves to the partition that it names now.",
     honoured_by=(WRITE,),
 )
-BUCKET_ENGINE: Final = Option(
-    "hoodie.index.bucket.engine",
-    choice("SIMPLE"),
-    "SIMPLE",
-    "Bucket index: how buckets are numbered.",
-    refused={WRITE: Refused("buckets are numbered by the SIMPLE engine", but_for=("simple",))},
-)
-BUCKET_COUNT: Final = Option(
-    "hoodie.bucket.index.num.buckets",
-    # File ids hold the number of the bucket in eight digits.
-    between(1, 99_999_999),
-    256,
-    "Bucket index: buckets of a partition.",
-    honoured_by=(WRITE,),
-)
-BUCKET_FIELDS: Final = Option[tuple[str, ...]](
-    "hoodie.bucket.index.hash.field",
-    items,
-    (),
-    "Bucket index: key fields whose values tell the bucket; all of them by default.",
-    honoured_by=(WRITE,),
-)
-
 INDEX_OPTIONS: Final = (
     INDEX_TYPE,
     BLOOM_ENTRIES,
@@ -351,9 +328,7 @@ INDEX_OPTIONS: Final = (
     BLOOM_UPDATE_PARTITION,
     SIMPLE_UPDATE_PARTITION,
     RECORD_INDEX_UPDATE_PARTITION,
-    BUCKET_ENGINE,
-    BUCKET_COUNT,
-    BUCKET_FIELDS,
+    *BUCKET_OPTIONS,
 )
 
 # -- metadata table ----------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class MaintainedTable(TableMoment):
         Raises:
             InvalidOptionError: both ``schedule`` and ``execute``, or a layout that there is not, or one of no columns.
             UnknownColumnError: a sort column is not in the table.
-            UnsupportedTableError: the table has a bucket index.
+            UnsupportedTableError: the table has a bucket index, and no options of consistent hashing are given.
         """
         return self._serve(
             options,

@@ -1,6 +1,7 @@
-"""Hashes that decide where a record goes: bloom filters, Java's ``hashCode``, Hive's bucket numbers.
+"""Hashes that decide where a record goes: bloom filters, Java's ``hashCode``, xxHash, Hive's bucket numbers.
 
-Source: docs/format.md#bloom-filters, docs/format.md#bucket-index, docs/format/hive.md#hive-bucket-hashes.
+Source: docs/format.md#bloom-filters, docs/format.md#bucket-index, docs/format.md#consistent-hashing,
+docs/format/hive.md#hive-bucket-hashes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from hudi_hive.formats.hash.bloom import SIMPLE, BloomBuilder, BloomFilter, Bloo
 from hudi_hive.formats.hash.hash_id import hash_id
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.hash.java_hash import string_hashes
+from hudi_hive.formats.hash.xx_hash import xxhash32
 
 __all__ = [
     "SIMPLE",
@@ -19,4 +21,5 @@ __all__ = [
     "hash_id",
     "key_hashes",
     "string_hashes",
+    "xxhash32",
 ]

@@ -316,6 +316,7 @@ class SparkWriter(Writer[DataFrame]):
             return self.commit_files(transaction, statuses, rows.records.schema_text)
 
     def _overwrite(self, rows: DataFrame) -> WriteReport:
+        self.refuse_bucket_overwrite(open_index(self.config, self.client), numbered=False)
         incoming = IncomingRows(rows, self.client, self.config)
         with (
             self.transaction(REPLACE_COMMIT, precondition=self._check, recent=True) as transaction,

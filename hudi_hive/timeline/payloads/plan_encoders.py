@@ -99,6 +99,7 @@ def _clustering_groups(
     metrics: Mapping[int, Mapping[str, float]],
 ) -> list[dict[str, Any]]:
     groups: dict[int, list[dict[str, Any]]] = {}
+    extra = dict(enumerate(plan.group_extra))
     for row in plan.slices.to_pylist():
         partition, base_file = row["partition"], row["base_file"]
         part = {
@@ -114,6 +115,7 @@ def _clustering_groups(
             "slices": groups[number],
             "metrics": dict(metrics.get(number, {})),
             "numOutputFileGroups": outputs.get(number, 1),
+            **({"extraMetadata": dict(extra[number])} if extra.get(number) else {}),
         }
         for number in sorted(groups)
     ]

@@ -58,7 +58,8 @@ class ClusteringPlan:
     """Requested metadata of a replacecommit: the operation, and for clustering the slices that are replaced.
 
     ``strategy`` is the class that runs it, ``strategy_params`` its options; ``output_groups`` tells for each input
-    group how many file groups are to come of it.
+    group how many file groups are to come of it, and ``group_extra`` what else the plan says of it: under consistent
+    hashing its partition and the buckets that come of it.
     """
 
     instant: Instant
@@ -68,6 +69,7 @@ class ClusteringPlan:
     strategy: str | None
     strategy_params: Mapping[str, str] = field(default_factory=dict)
     output_groups: tuple[int, ...] = ()
+    group_extra: tuple[Mapping[str, str], ...] = ()
 
     @property
     def is_clustering(self) -> bool:
@@ -226,6 +228,7 @@ def decode_clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
     plan = fields.child("clusteringPlan")
     strategy = plan.child("strategy") if plan is not None else None
     groups = plan.children("inputGroups") if plan is not None else []
+    extra = tuple(group.text_map("extraMetadata") for group in groups)
     rows = [
         {
             "group": number,
@@ -245,6 +248,7 @@ def decode_clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
         strategy.text("strategyClassName") if strategy is not None else None,
         strategy.text_map("strategyParams") if strategy is not None else {},
         tuple(group.integer("numOutputFileGroups") or 1 for group in groups),
+        extra if any(extra) else (),
     )
 
 

@@ -75,7 +75,7 @@ from hudi_hive.write.files import (
     write_stats,
     written_paths,
 )
-from hudi_hive.write.options import IndexType, WriteConfig
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import remove_late_files, rollback, rollback_failed_writes
 from hudi_hive.write.schema import SCHEMA_KEY, next_versions, persist, with_version
 from hudi_hive.write.service_base import ServiceContext
@@ -380,7 +380,7 @@ class WriteTransaction:
             touched_groups(statuses, replaced),
             schema,
             columns=versions[0].fields if versions else None,
-            buckets=self._config.index.kind is IndexType.BUCKET,
+            buckets=self._config.index.numbers_buckets,
             blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
             overwrites=() if overwrites is None else overwrites,
             alone=not self._config.concurrency.is_multi_writer,

@@ -5,7 +5,24 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.bucket import BucketIndex
+from hudi_hive.write.index.consistent import ConsistentBucketIndex, ring_hashes
 from hudi_hive.write.index.existing import existing_records, with_ordering
+from hudi_hive.write.index.hash_ring import (
+    DELETE,
+    REPLACE,
+    HashingMetadata,
+    HashingNode,
+    decode_nodes,
+    encode_nodes,
+    new_prefix,
+)
+from hudi_hive.write.index.hashing_files import (
+    hashed_partitions,
+    load_hashing,
+    remove_hashing,
+    renew_hashing,
+    save_hashing,
+)
 from hudi_hive.write.index.key_source import KeySource, slices_of
 from hudi_hive.write.index.kinds import open_index
 from hudi_hive.write.index.options import IndexOptions
@@ -14,22 +31,36 @@ from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, j
 from hudi_hive.write.index.tasks import LookupTask, SliceTask, lookup
 
 __all__ = [
+    "DELETE",
     "HITS_SCHEMA",
     "KEYS_SCHEMA",
+    "REPLACE",
     "TAG_SCHEMA",
     "BucketIndex",
+    "ConsistentBucketIndex",
+    "HashingMetadata",
+    "HashingNode",
     "Index",
     "IndexOptions",
     "KeySource",
     "LookupPlan",
     "LookupTask",
     "SliceTask",
+    "decode_nodes",
+    "encode_nodes",
     "existing_records",
+    "hashed_partitions",
     "joined_hits",
+    "load_hashing",
     "locate",
     "lookup",
+    "new_prefix",
     "one_array",
     "open_index",
+    "remove_hashing",
+    "renew_hashing",
+    "ring_hashes",
+    "save_hashing",
     "shares",
     "slices_of",
     "with_ordering",

@@ -44,10 +44,7 @@ def bucket_numbers(keys: pa.Array, fields: Sequence[str], buckets: int, *, versi
         buckets: buckets of a partition.
         version: table version: 6 is read as Hudi 0.15 does, later ones as 1.x does.
     """
-    plain = pc.match_substring(keys, ":")
-    if version >= 8:
-        plain = pc.and_(plain, pc.match_substring(keys, ","))
-    plain = pc.invert(plain)
+    plain = _plain(keys, version)
     hashes = np.empty(len(keys), np.uint32)
     mask = plain.to_numpy(zero_copy_only=False)
     hashes[mask] = _list_hashes([keys.filter(plain)])
@@ -55,6 +52,31 @@ def bucket_numbers(keys: pa.Array, fields: Sequence[str], buckets: int, *, versi
     if len(rest):
         hashes[rest] = _complex_hashes(keys.take(pa.array(rest)), fields, version)
     return (hashes & np.uint32(0x7FFFFFFF)).astype(np.int64) % buckets
+
+
+def hash_texts(keys: pa.Array, fields: Sequence[str], *, version: int) -> pa.Array:
+    """The hash fields' values of each record key, joined to one text, which consistent hashing hashes.
+
+    Args:
+        keys: record keys.
+        fields: hash fields.
+        version: as of :func:`bucket_numbers`.
+    """
+    plain = _plain(keys, version)
+    if pc.all(plain).as_py() is not False:
+        return keys
+    values_of = _values_before_1 if version < 8 else _values_since_1
+    rest = keys.filter(pc.invert(plain)).to_pylist()
+    texts = pa.array(["".join(values_of(key, fields)) for key in rest], pa.string())
+    return pc.replace_with_mask(keys, pc.invert(plain), texts)
+
+
+def _plain(keys: pa.Array, version: int) -> pa.Array:
+    """Which keys are themselves the value that is hashed."""
+    plain = pc.match_substring(keys, ":")
+    if version >= 8:
+        plain = pc.and_(plain, pc.match_substring(keys, ","))
+    return pc.invert(plain)
 
 
 def _list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:

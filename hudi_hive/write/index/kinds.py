@@ -9,17 +9,23 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.bloom import BloomIndex
 from hudi_hive.write.index.bucket import BucketIndex
+from hudi_hive.write.index.consistent import ConsistentBucketIndex
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.record_index import record_index
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.options import IndexType, WriteConfig
+
+
+def _bucket_index(client: MetaClient, options: IndexOptions) -> Index:
+    return ConsistentBucketIndex(client, options) if options.consistent else BucketIndex(client, options)
+
 
 KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = {
     IndexType.SIMPLE: SimpleIndex,
     IndexType.GLOBAL_SIMPLE: SimpleIndex,
     IndexType.BLOOM: BloomIndex,
     IndexType.GLOBAL_BLOOM: BloomIndex,
-    IndexType.BUCKET: BucketIndex,
+    IndexType.BUCKET: _bucket_index,
     IndexType.RECORD_INDEX: record_index,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX: record_index,
     IndexType.RECORD_LEVEL_INDEX: record_index,

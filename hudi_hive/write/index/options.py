@@ -19,8 +19,9 @@ class IndexOptions:
             updated where it is. Of global indexes alone.
         prune_by_ranges: base files whose range of keys does not hold a key are not looked into (bloom indexes).
         use_metadata: ranges and bloom filters come from the metadata table where it has them (bloom indexes).
-        buckets: buckets of a partition (bucket index).
+        buckets: buckets of a partition (bucket index); at first, under consistent hashing.
         hash_fields: key fields whose values tell the bucket.
+        consistent: buckets are those of consistent hashing.
     """
 
     kind: IndexType
@@ -30,6 +31,7 @@ class IndexOptions:
     use_metadata: bool
     buckets: int
     hash_fields: tuple[str, ...]
+    consistent: bool = False
 
     @classmethod
     def of(cls, settings: IndexSettings, table: TableConfig) -> IndexOptions:
@@ -48,4 +50,5 @@ class IndexOptions:
             use_metadata=settings.bloom_use_metadata,
             buckets=settings.bucket_count,
             hash_fields=fields,
+            consistent=settings.hashes_consistently,
         )

@@ -12,7 +12,20 @@ from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.names import HOODIE_RECORD_MERGE_PROPERTY_PREFIX
-from hudi_hive.options import Face, Option, OptionSet, as_texts, fill, locks, metastore, services, storage, sync, write
+from hudi_hive.options import (
+    Face,
+    Option,
+    OptionSet,
+    as_texts,
+    buckets,
+    fill,
+    locks,
+    metastore,
+    services,
+    storage,
+    sync,
+    write,
+)
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
@@ -329,6 +342,7 @@ def _check(config: WriteConfig) -> None:
         )
     if config.index.kind is IndexType.BUCKET:
         _check_bucket_fields(config)
+    _check_strategies(config)
     if not config.table.record_keys:
         _check_without_key(config)
 
@@ -339,8 +353,36 @@ def _check_bucket_fields(config: WriteConfig) -> None:
     others = [name for name in config.index.bucket_fields if name not in keys]
     if others or not keys:
         raise InvalidOptionError(
-            f"{write.BUCKET_FIELDS}={','.join(others)} is no field of the record key",
+            f"{buckets.BUCKET_FIELDS}={','.join(others)} is no field of the record key",
             remedy=f"the record key is made of {', '.join(keys) or 'no fields'}",
+        )
+
+
+def _check_strategies(config: WriteConfig) -> None:
+    """Buckets of consistent hashing are clustered by the strategies that keep rows in them, and others by others."""
+    index, clustering = config.index, config.clustering
+    name = f"{buckets.BUCKET_ENGINE}={buckets.CONSISTENT_HASHING}"
+    if not index.hashes_consistently:
+        if clustering.names_consistent:
+            raise InvalidOptionError(
+                f"strategies of consistent hashing cluster with {name} alone",
+                remedy=f"leave {services.CLUSTERING_PLAN_STRATEGY} and {services.CLUSTERING_EXECUTION_STRATEGY} out",
+            )
+        return
+    if config.table.table_type != table_options.MERGE_ON_READ:
+        raise InvalidOptionError(
+            f"{name} does not work with {config.table.table_type} tables",
+            remedy=f"write a table of the type {table_options.MERGE_ON_READ}, or set {buckets.BUCKET_ENGINE}=SIMPLE",
+        )
+    if clustering.names_others:
+        raise InvalidOptionError(
+            f"{name} has strategies of clustering of its own, which rows stay in their buckets by",
+            remedy=f"leave {services.CLUSTERING_PLAN_STRATEGY} and {services.CLUSTERING_EXECUTION_STRATEGY} out",
+        )
+    if clustering.layout.is_curve:
+        raise InvalidOptionError(
+            f"{services.LAYOUT_STRATEGY}={clustering.layout} is not supported with {name}",
+            remedy=f"leave it out; {services.CLUSTERING_SORT_COLUMNS} sorts the rows of each bucket",
         )
 
 

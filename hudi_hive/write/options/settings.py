@@ -18,6 +18,7 @@ from hudi_hive.options import (
     LayoutStrategy,
     Operation,
     PartitionFilterMode,
+    buckets,
     locks,
     read,
     services,
@@ -107,8 +108,33 @@ class IndexSettings:
     bloom_update_partition: bool = write.BLOOM_UPDATE_PARTITION.field()
     simple_update_partition: bool = write.SIMPLE_UPDATE_PARTITION.field()
     record_index_update_partition: bool = write.RECORD_INDEX_UPDATE_PARTITION.field()
-    bucket_count: int = write.BUCKET_COUNT.field()
-    bucket_fields: tuple[str, ...] = write.BUCKET_FIELDS.field()
+    bucket_engine: str = buckets.BUCKET_ENGINE.field()
+    bucket_count: int = buckets.BUCKET_COUNT.field()
+    bucket_limit: int | None = buckets.BUCKET_MAX.field()
+    bucket_floor: int | None = buckets.BUCKET_MIN.field()
+    split_threshold: float = buckets.BUCKET_SPLIT.field()
+    merge_threshold: float = buckets.BUCKET_MERGE.field()
+    bucket_fields: tuple[str, ...] = buckets.BUCKET_FIELDS.field()
+
+    @property
+    def hashes_consistently(self) -> bool:
+        """Whether the index is that of buckets which clustering splits and merges."""
+        return self.kind is IndexType.BUCKET and self.bucket_engine == buckets.CONSISTENT_HASHING
+
+    @property
+    def numbers_buckets(self) -> bool:
+        """Whether ids of file groups begin with the numbers of buckets."""
+        return self.kind is IndexType.BUCKET and not self.hashes_consistently
+
+    @property
+    def most_buckets(self) -> int:
+        """How many buckets a partition may be split to, as many as it has at first in any case."""
+        return max(self.bucket_limit or 0, self.bucket_count)
+
+    @property
+    def fewest_buckets(self) -> int:
+        """How many buckets a partition may be merged to, as many as it has at first at most."""
+        return min(self.bucket_floor or self.bucket_count, self.bucket_count)
 
     @property
     def updates_partition(self) -> bool:
@@ -253,9 +279,29 @@ class ClusteringSettings:
         return (self.execution_class or services.SORT_AND_SIZE_EXECUTIONS[0]).rpartition(".")[2]
 
     @property
+    def bucket_execution(self) -> str:
+        """The same under consistent hashing."""
+        return (self.execution_class or buckets.CONSISTENT_EXECUTIONS[0]).rpartition(".")[2]
+
+    @property
     def keeps_files_apart(self) -> bool:
         """Whether each file group is an input group of its own, which is written as one."""
         return (self.plan_class or "").rpartition(".")[2] == services.SINGLE_FILE_PLAN
+
+    @property
+    def names_consistent(self) -> bool:
+        """Whether a strategy of consistent hashing is named."""
+        return buckets.CONSISTENT_PLAN in self._named or bool(self._named.intersection(buckets.CONSISTENT_EXECUTIONS))
+
+    @property
+    def names_others(self) -> bool:
+        """Whether a strategy is named that is not one of consistent hashing."""
+        return bool(self._named.difference([buckets.CONSISTENT_PLAN, *buckets.CONSISTENT_EXECUTIONS]))
+
+    @property
+    def _named(self) -> frozenset[str]:
+        """Simple names of the classes that are given."""
+        return frozenset(name.rpartition(".")[2] for name in (self.plan_class, self.execution_class) if name)
 
     @property
     def partition_filter(self) -> PartitionFilterMode:

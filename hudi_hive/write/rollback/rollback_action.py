@@ -53,6 +53,7 @@ from hudi_hive.write.files import (
     remove_unclaimed,
     try_remove_leftovers,
 )
+from hudi_hive.write.index import remove_hashing
 from hudi_hive.write.rollback.late_files import with_announced
 from hudi_hive.write.rollback.leftovers import drop_leftovers, leftovers
 from hudi_hive.write.rollback.requests import undo_request
@@ -247,6 +248,8 @@ def undo(
         if storage.replaces_atomically:
             context.writer.delete(target, [State.INFLIGHT])  # of which a late request would make it complete again
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
+    if target.action in (REPLACE_COMMIT, CLUSTERING):
+        remove_hashing(storage, target.requested)
     parts = context.executor.map(partial(undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
     # A file that came back by a loss of power would count as committed once younger instants are archived.

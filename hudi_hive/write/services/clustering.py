@@ -11,17 +11,21 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.batches import rows_by_number
-from hudi_hive.errors import CommitOutcomeUnknownError, WriteConflictError, WriteError
+from hudi_hive.errors import CommitOutcomeUnknownError, UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.options.buckets import BUCKET_ENGINE, CONSISTENT_HASHING
+from hudi_hive.options.write import INDEX_TYPE
 from hudi_hive.plan import ScanPlan
+from hudi_hive.read.merge import record_keys
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
@@ -44,6 +48,7 @@ from hudi_hive.write.files import (
     try_remove_markers,
     write_stats,
 )
+from hudi_hive.write.index import IndexOptions, hashed_partitions, ring_hashes
 from hudi_hive.write.options import ClusteringSettings, WriteConfig
 from hudi_hive.write.rollback import keeps_plan, requested_again, rollback
 from hudi_hive.write.service_base import (
@@ -56,6 +61,14 @@ from hudi_hive.write.service_base import (
     refuse_buckets,
     refuse_pending_restore,
     refuse_pending_undo,
+)
+from hudi_hive.write.services.bucket_resizing import (
+    BucketTargets,
+    bucket_targets,
+    check_resizing,
+    is_resizing,
+    resized_buckets,
+    save_resized,
 )
 from hudi_hive.write.services.clustering_plan import CLUSTER, execution_class, input_groups, refuse_execution
 from hudi_hive.write.services.rewrite import (
@@ -127,19 +140,36 @@ def _scheduled(now: ServiceContext, config: WriteConfig, partitions: Sequence[st
     refuse_pending_restore(now.client)
     refuse_pending_undo(now)
     _check(now.client, settings)
-    groups = input_groups(now.client, settings, partitions)
+    buckets = config.index.hashes_consistently
+    groups = (
+        resized_buckets(now.client, config, partitions) if buckets else input_groups(now.client, settings, partitions)
+    )
     if not groups.outputs:
         return None
-    refuse_buckets(now.client, config.index.kind, groups.slices)
+    if not buckets:
+        refuse_buckets(now.client, config.index.kind, groups.slices)
+        _refuse_hashed(now.client, groups.slices)
     time = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
     action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
     bare = Instant(time, action, State.REQUESTED, None, "", "")
     params = RowOrder.of_settings(settings).params
     slices = with_source_files(now.client, groups.slices)
-    plan = ClusteringPlan(bare, CLUSTER, slices, {}, execution_class(settings), params, groups.outputs)
+    strategy = execution_class(settings, buckets=buckets)
+    plan = ClusteringPlan(bare, CLUSTER, slices, {}, strategy, params, groups.outputs, groups.extra)
     layout = now.client.config.layout
     payload = encode_requested_replace(plan, now.client.base_path, layout, metrics=groups.metrics)
     return now.writer.create_requested(action, time, payload)
+
+
+def _refuse_hashed(client: MetaClient, slices: pa.Table) -> None:
+    """Refuse to cluster buckets of consistent hashing as if they were none."""
+    hashed = hashed_partitions(client, pc.unique(slices["partition"]).to_pylist())
+    if hashed:
+        raise UnsupportedTableError(
+            f"the file groups of partition {hashed[0]!r} are buckets of consistent hashing",
+            path=client.base_path,
+            remedy=f"give {INDEX_TYPE}=BUCKET and {BUCKET_ENGINE}={CONSISTENT_HASHING}, so that rows stay in them",
+        )
 
 
 def _check(client: MetaClient, settings: ClusteringSettings) -> None:
@@ -161,12 +191,13 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """One input group: how it is read, in what order, and the file groups that it becomes."""
+    """One input group: how it is read, in what order, and the file groups that it becomes; and, of buckets, by what."""
 
     write_context: WriteContext
     plan: ScanPlan
     bases: tuple[NewBase, ...]
     order: RowOrder
+    hashing: tuple[BucketTargets, IndexOptions] | None = None
 
 
 def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
@@ -189,7 +220,10 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     pending = None if instant.is_completed else pending_still(context, instant)
     if pending is None or not keeps_plan(context, pending):
         raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
-    refuse_execution(context.client.timeline.requested_replace_metadata(pending), context.client.base_path)
+    plan = context.client.timeline.requested_replace_metadata(pending)
+    refuse_execution(plan, context.client.base_path)
+    if is_resizing(plan):
+        check_resizing(context.client, plan, WriteConfig.of(context.options, context.client.config))
     context, instant = requested_again(context, instant)
     with context.lock():
         own = claim(context.reload(), instant)
@@ -238,6 +272,8 @@ def _run(own: Claim) -> Instant:
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         own.heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
+        if is_resizing(plan):
+            save_resized(now.client, plan)
         if not write_context.tracks_keys:
             refuse_new_index(now.client, client, time)
         if table is not None:
@@ -252,15 +288,17 @@ def _tasks(context: ServiceContext, write_context: WriteContext, plan: Clusterin
     client = context.client
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
+    targets = bucket_targets(client, plan) if is_resizing(plan) else []
+    index = IndexOptions.of(WriteConfig.of(context.options, client.config).index, client.config)
     tasks = []
     for number, rows in rows_by_number(plan.slices["group"].to_numpy()):
         own = slices.take(pa.array(rows))
         partition = own["partition"][0].as_py()
-        outputs = tuple(
-            NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
-            for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
-        )
-        tasks.append(_Task(write_context, plan_of(context, write_context, own), outputs, order))
+        count = max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1)
+        ids = targets[number].file_ids if targets else tuple(f"{uuid.uuid4()}-0" for _ in range(count))
+        outputs = tuple(NewBase(partition, name, Attempt(task=number, attempt=at)) for at, name in enumerate(ids))
+        hashing = (targets[number], index) if targets else None
+        tasks.append(_Task(write_context, plan_of(context, write_context, own), outputs, order, hashing))
     return tasks
 
 
@@ -276,14 +314,12 @@ def _with_base_instants(client: MetaClient, slices: pa.Table) -> pa.Table:
 
 
 def _cluster_group(task: _Task) -> pa.Table:
-    """Rows of the input group, sorted if asked, in equal parts to the new file groups."""
+    """Rows of the input group, sorted if asked, in equal parts to the new file groups, or to those of their buckets."""
     rows = pa.Table.from_batches(list(slice_rows(task.write_context, task.plan)), schema=task.write_context.schema)
     rows = task.order.sorted(rows)
-    share = max(1, -(-rows.num_rows // len(task.bases)))
     statuses = []
-    for number, base in enumerate(task.bases):
-        part = rows.slice(number * share, share)
-        if not part.num_rows and number:
+    for number, (base, part) in enumerate(_shares(task, rows)):
+        if not part.num_rows and (number or task.hashing is not None):
             continue
         written = write_base(task.write_context, base, part.to_batches(max_chunksize=_BATCH_ROWS))
         statuses.append(
@@ -299,3 +335,26 @@ def _cluster_group(task: _Task) -> pa.Table:
             )
         )
     return joined(statuses)
+
+
+def _shares(task: _Task, rows: pa.Table) -> Iterator[tuple[NewBase, pa.Table]]:
+    """The rows of each new file group, in their order."""
+    if task.hashing is None:
+        share = max(1, -(-rows.num_rows // len(task.bases)))
+        for number, base in enumerate(task.bases):
+            yield base, rows.slice(number * share, share)
+        return
+    targets, options = task.hashing
+    batches = rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)]
+    keys = pa.concat_arrays([record_keys(batch, task.write_context.spec) for batch in batches])
+    places = targets.ring.places(ring_hashes(keys, options, version=task.write_context.config.version))
+    names = [node.file_id for node in targets.ring.nodes]
+    if {names[place] for place in np.unique(places).tolist()} - set(targets.file_ids):
+        raise WriteError(
+            "rows of a bucket are hashed to others than it was planned to become",
+            path=task.write_context.storage.uri(),
+            instant=task.write_context.instant,
+            remedy="give the fields that the table is hashed by",
+        )
+    for base in task.bases:
+        yield base, rows.filter(pa.array(places == names.index(base.file_id)))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
-from hudi_hive.options import PartitionFilterMode
+from hudi_hive.options import PartitionFilterMode, buckets
 from hudi_hive.options import services as options
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import REPLACE_COMMIT
@@ -28,6 +28,7 @@ CLUSTER: Final = "CLUSTER"
 """The operation in commits of clusterings."""
 _EXECUTIONS: Final = "org.apache.hudi.client.clustering.run.strategy."
 _HOURS: Final = 24
+_RUN_HERE: Final = (*options.SORT_AND_SIZE_EXECUTIONS, options.SINGLE_FILE_EXECUTION, *buckets.CONSISTENT_EXECUTIONS)
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,23 @@ class InputGroups:
         slices: the slices of all input groups (``CLUSTERING_SCHEMA``), those of a group of one partition.
         outputs: for each input group, how many file groups it is written to.
         metrics: for each input group, what rewriting it reads and writes.
+        extra: for each input group, what else its plan says of it; none without buckets.
     """
 
     slices: pa.Table
     outputs: tuple[int, ...]
     metrics: tuple[Mapping[str, float], ...]
+    extra: tuple[Mapping[str, str], ...] = ()
 
 
-def execution_class(settings: ClusteringSettings) -> str:
-    """The class that a plan names as the one that runs it, with Hudi's package."""
-    return _EXECUTIONS + settings.execution
+def execution_class(settings: ClusteringSettings, *, buckets: bool = False) -> str:
+    """The class that a plan names as the one that runs it, with Hudi's package.
+
+    Args:
+        settings: the options of clustering.
+        buckets: of a table under consistent hashing.
+    """
+    return _EXECUTIONS + (settings.bucket_execution if buckets else settings.execution)
 
 
 def refuse_execution(plan: ClusteringPlan, path: str) -> None:
@@ -62,7 +70,7 @@ def refuse_execution(plan: ClusteringPlan, path: str) -> None:
         WriteError: it is to write one file for each file group, and has input groups of several, or several outputs.
     """
     name = (plan.strategy or "").rpartition(".")[2]
-    if name and name not in (*options.SORT_AND_SIZE_EXECUTIONS, options.SINGLE_FILE_EXECUTION):
+    if name and name not in _RUN_HERE:
         raise UnsupportedTableError(
             f"clusterings of the strategy {plan.strategy} are not run",
             path=path,
@@ -123,26 +131,27 @@ def input_groups(client: MetaClient, settings: ClusteringSettings, named: Sequen
     by_partition: dict[str, list[dict[str, Any]]] = defaultdict(list, {path: [] for path in chosen or ()})
     for row in _small_slices(client, settings, chosen):
         by_partition[row["partition"]].append(row)
-    clustered = _clusterings(client) if settings.incremental else frozenset()
+    clustered = clusterings(client) if settings.incremental else frozenset()
     rows: list[dict[str, Any]] = []
     outputs: list[int] = []
     metrics: list[Mapping[str, float]] = []
     apart = settings.keeps_files_apart
     alone = apart or settings.single_groups or bool(settings.sort_columns)
     for own in by_partition.values():
-        if all(row["base_instant"] in clustered and not row["log_files"] for row in own):
+        if untouched(own, clustered):
             continue
         for part in ([row] for row in own) if apart else _packed(own, settings.max_group_size):
             if len(outputs) == settings.max_groups or (len(part) < 2 and not alone):
                 continue
             rows += [{**row, "group": len(outputs)} for row in part]
-            metrics.append(_metrics(part))
+            metrics.append(group_metrics(part))
             outputs.append(1 if apart else -(-sum(row["size"] for row in part) // settings.target_file_size))
     table = pa.Table.from_pylist([{k: row[k] for k in CLUSTERING_SCHEMA.names} for row in rows], CLUSTERING_SCHEMA)
     return InputGroups(table, tuple(outputs), tuple(metrics))
 
 
-def _metrics(slices: list[dict[str, Any]]) -> Mapping[str, float]:
+def group_metrics(slices: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+    """What rewriting the slices of an input group reads and writes, under the names that Hudi has in plans."""
     each = [slice_metrics(row, sum(row["log_sizes"])) for row in slices]
     return {name: sum(one[name] for one in each) for name in each[0]}
 
@@ -160,7 +169,17 @@ def _small_slices(
             yield {**row, "size": size}
 
 
-def _clusterings(client: MetaClient) -> frozenset[str]:
+def untouched(slices: Iterable[Mapping[str, Any]], clustered: frozenset[str]) -> bool:
+    """Whether nothing was written to slices since they were clustered.
+
+    Args:
+        slices: those of a partition.
+        clustered: times of clusterings.
+    """
+    return all(row["base_instant"] in clustered and not row["log_files"] for row in slices)
+
+
+def clusterings(client: MetaClient) -> frozenset[str]:
     """Times of the completed clusterings on the active timeline."""
     timeline = client.timeline
     replaced = timeline.completed({REPLACE_COMMIT})

@@ -29,6 +29,7 @@ from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT,
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import COMMIT, LocalExecutor, TableLock
 from hudi_hive.write.files import joined
+from hudi_hive.write.index import renew_hashing
 from hudi_hive.write.options import Operation, TtlSettings, WriteConfig
 from hudi_hive.write.records import KeyedRecords
 from hudi_hive.write.service_base import ServiceContext, refuse_pending_restore, refuse_pending_undo
@@ -118,6 +119,7 @@ def expire_partitions(context: ServiceContext, *, now_ms: int | None = None) -> 
     try:
         with transaction:
             schema = KeyedRecords.of_table(transaction.client).schema_text
+            renew_hashing(transaction.client, expired.groups, transaction.instant)
             with transaction.standing():
                 transaction.commit(
                     joined([]), schema=schema, replaced=expired.groups, overwrites=frozenset(expired.groups)

@@ -165,7 +165,7 @@ class TableServices:
         Raises:
             InvalidOptionError: both ``schedule`` and ``execute``, or a layout that there is not, or one of no columns.
             UnknownColumnError: a sort column is not in the table.
-            UnsupportedTableError: the table has a bucket index.
+            UnsupportedTableError: the table has a bucket index, and no options of consistent hashing are given.
             LockTimeoutError: the table is locked by another writer.
         """
         _refuse_both(schedule, execute)

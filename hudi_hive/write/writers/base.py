@@ -45,8 +45,8 @@ from hudi_hive.write.files import (
     run_write_task,
     with_file_schemas,
 )
-from hudi_hive.write.index import Index, open_index
-from hudi_hive.write.options import DuplicatePolicy, IndexType, Operation, WriteConfig
+from hudi_hive.write.index import ConsistentBucketIndex, Index, renew_hashing
+from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import (
     KeyedRecords,
     config_for,
@@ -170,7 +170,7 @@ class TableCommitter:
 
     def _guard(self, client: MetaClient) -> EarlyConflictDetection:
         settings = self.config.concurrency
-        buckets = self.config.index.kind is IndexType.BUCKET
+        buckets = self.config.index.numbers_buckets
         return EarlyConflictDetection(client.config, settings.heartbeat_ms, settings.heartbeat_misses, buckets)
 
     def write_files(self, transaction: WriteTransaction, context: WriteContext, tasks: Sequence[WriteTask]) -> pa.Table:
@@ -310,6 +310,7 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
             replaced = file_groups_in(client, _matching(client.partition_paths(), partitions))
             schema = KeyedRecords.of_table(client).schema_text
             named = frozenset({*partitions, *replaced})
+            renew_hashing(client, replaced, transaction.instant)
             return self.commit_files(transaction, joined([]), schema, replaced, named)
 
     # -- what engines do -------------------------------------------------------------------------------------------
@@ -372,16 +373,20 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         written = set(partitions)
         return file_groups_in(client, [path for path in client.partition_paths() if whole or path in written])
 
-    def refuse_bucket_overwrite(self, client: MetaClient) -> None:
-        """Refuse an overwrite with a bucket index, which does not know the new groups that it makes.
+    def refuse_bucket_overwrite(self, index: Index, *, numbered: bool = True) -> None:
+        """Refuse an overwrite with a bucket index that does not know the new groups which it makes.
+
+        Args:
+            index: of the write.
+            numbered: also where it has a fixed number of buckets, not only under consistent hashing.
 
         Raises:
             UnsupportedTableError: the write has such an index.
         """
-        if open_index(self.config, client).assigns_inserts:
+        if isinstance(index, ConsistentBucketIndex) or (numbered and index.assigns_inserts):
             raise UnsupportedTableError(
                 f"{self.config.operation} with a bucket index is not supported",
-                path=client.base_path,
+                path=index.client.base_path,
                 remedy="delete the partitions, then upsert the rows",
             )
 

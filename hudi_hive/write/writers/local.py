@@ -101,6 +101,7 @@ class LocalWriter(Writer[pa.Table]):
             return self.commit_files(transaction, statuses, records.schema_text)
 
     def _overwrite(self, rows: pa.Table) -> WriteReport:
+        self.refuse_bucket_overwrite(open_index(self.config, self.client))
         records = prepare_records(self.client, self.config, rows)
         partitions = records.partitions()
         precondition = partial(self.refuse_nested, partitions=partitions)
@@ -109,7 +110,6 @@ class LocalWriter(Writer[pa.Table]):
             records = records.at(transaction.instant)
             context = self.write_context(transaction, records)
             replaced = self.replaced_groups(client, records.partitions())
-            self.refuse_bucket_overwrite(client)
             located = self._locate(client, records, None, None, updates=False)
             groups = FileGroupPlan.of(client, None, located.small_groups)
             tasks = groups.write_tasks(records.rows, located.locations, located.deletes)

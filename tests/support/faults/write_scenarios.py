@@ -241,6 +241,14 @@ _SHORT = {COW: "cow", MOR: "mor"}
 KINDS, VERSIONS = (COW, MOR), (6, 8, 9)
 PLAIN = {"hoodie.metadata.enable": "false"}
 RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
+HASHED = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    "hoodie.bucket.index.num.buckets": "2",
+    "hoodie.bucket.index.max.num.buckets": "4",
+    "hoodie.bucket.index.split.threshold": "0",
+    "hoodie.bucket.index.merge.threshold": "0",
+}
 METADATA_SERVICES = {"hoodie.metadata.compact.max.delta.commits": "2"}
 ALL_SERVICES = {
     **METADATA_SERVICES,
@@ -266,6 +274,7 @@ SCENARIOS = [
     *_each("upsert_metadata", upsert),
     *_each("compaction", compact_slices, kinds=[MOR], upserts=2, done=is_compacted),
     *_each("clustering", cluster_groups, upserts=2, then=[bulk_insert], done=is_clustered),
+    *_each("resizing", cluster_groups, kinds=[MOR], options=HASHED, done=is_clustered),
     *_each("clean", clean_slices, kinds=[COW], upserts=3, done=is_clean),
     *_each("clean", clean_slices, kinds=[MOR], then=[compact_slices, upsert, compact_slices, upsert], done=is_clean),
     *_each("rollback", undo_delete, then=[delete], again_first=True),
@@ -282,6 +291,7 @@ SCENARIOS = [
     *_each("metadata", make_metadata, options=PLAIN, later={}, done=has_metadata),
     *_each("insert_overwrite", overwrite),
     *_each("delete_partition", delete_partition),
+    *_each("delete_partition_hashed", delete_partition, kinds=[MOR], options=HASHED),
     *_each("upsert_all_services", upsert, options=ALL_SERVICES, upserts=4),
     *_each("upsert_several", upsert, options=SEVERAL_WRITERS),
     *_each("upsert_metadata_services", upsert, options=METADATA_SERVICES, upserts=3),

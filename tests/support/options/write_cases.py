@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_hive import HudiTable, unregister_merger
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import IoCounters
-from hudi_hive.options import Face, Option, read, services, sync, table, write
+from hudi_hive.options import Face, Option, buckets, read, services, sync, table, write
 from hudi_hive.table import TableDefinition
 from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
@@ -257,6 +257,18 @@ def without_mergers(scenario: Scenario) -> Scenario:
     return run
 
 
+def resized(path: Path, options: Mapping[str, str]) -> Any:
+    """A write into a merge-on-read table with a clustering behind it, and another write."""
+    make(path, table_type="MERGE_ON_READ")
+    put(
+        path,
+        LEAN | options | {services.CLUSTERING_INLINE.name: "true", services.CLUSTERING_AFTER_COMMITS.name: "1"},
+        rows(),
+    )
+    put(path, LEAN | options, rows(0, 10))
+    return observed(path)
+
+
 def sync_follows(path: Path, options: Mapping[str, str]) -> Any:
     """Whether a write is followed by a sync."""
     return WriteConfig.of({table.NAME.name: "t", **options}).sync_enabled
@@ -271,7 +283,7 @@ def _case(option: Option[Any], value: str, scenario: Scenario = two_batches, **b
 
 def _named(beside: Mapping[str, str]) -> dict[str, str]:
     """Options by the names of their constants."""
-    constants = {**vars(services), **vars(table), **vars(write)}
+    constants = {**vars(services), **vars(table), **vars(write), **vars(buckets)}
     return {constants[name].name: text for name, text in beside.items()}
 
 
@@ -397,6 +409,8 @@ FILE_CASES = (
     _case(write.BULK_INSERT_SORT_COLUMNS, "name", **_BIG),
 )
 
+_HASHED = {"INDEX_TYPE": "BUCKET", "BUCKET_ENGINE": "CONSISTENT_HASHING", "BUCKET_COUNT": "2"}
+
 INDEX_CASES = (
     _case(write.INDEX_TYPE, "GLOBAL_SIMPLE", moved),
     _case(write.BLOOM_ENTRIES, "50"),
@@ -408,9 +422,14 @@ INDEX_CASES = (
     _case(write.BLOOM_UPDATE_PARTITION, "false", moved, INDEX_TYPE="GLOBAL_BLOOM"),
     _case(write.SIMPLE_UPDATE_PARTITION, "false", moved, INDEX_TYPE="GLOBAL_SIMPLE"),
     _case(write.RECORD_INDEX_UPDATE_PARTITION, "true", moved, INDEX_TYPE="RECORD_INDEX", **_RECORDS),
-    _case(write.BUCKET_COUNT, "2", INDEX_TYPE="BUCKET"),
+    _case(buckets.BUCKET_COUNT, "2", INDEX_TYPE="BUCKET"),
+    _case(buckets.BUCKET_ENGINE, "CONSISTENT_HASHING", resized, INDEX_TYPE="BUCKET", BUCKET_COUNT="2"),
+    _case(buckets.BUCKET_MAX, "3", resized, **_HASHED, MAX_FILE_SIZE="100"),
+    _case(buckets.BUCKET_MIN, "1", resized, **_HASHED),
+    _case(buckets.BUCKET_SPLIT, "0", resized, **_HASHED, BUCKET_MAX="8", BUCKET_MERGE="0"),
+    _case(buckets.BUCKET_MERGE, "0", resized, **_HASHED, BUCKET_MIN="1"),
     _case(
-        write.BUCKET_FIELDS,
+        buckets.BUCKET_FIELDS,
         "id",
         new_table,
         **{**_PARTED, "RECORD_KEY_FIELDS": "id,name"},

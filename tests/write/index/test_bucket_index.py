@@ -92,7 +92,7 @@ def test_tables_of_other_buckets_are_refused() -> None:
 
 def test_what_the_index_cannot_do_is_refused() -> None:
     for name, value in (
-        ("hoodie.index.bucket.engine", "CONSISTENT_HASHING"),
+        ("hoodie.index.bucket.engine", "OTHER"),
         ("hoodie.bucket.index.num.buckets", "100000000"),
         ("hoodie.bucket.index.hash.field", "ts"),
     ):

@@ -154,10 +154,9 @@ def test_what_is_not_supported_is_refused_unless_it_asks_for_nothing(name):
     [
         {"hoodie.compaction.strategy": "org.apache.hudi.table.action.compact.strategy.DayBasedCompactionStrategy"},
         {"hoodie.compaction.strategy": "com.example.Own"},
-        {"hoodie.clustering.plan.strategy.class": "SparkConsistentBucketClusteringPlanStrategy"},
-        {"hoodie.clustering.execution.strategy.class": "SparkConsistentBucketClusteringExecutionStrategy"},
+        {"hoodie.clustering.plan.strategy.class": "FlinkConsistentBucketClusteringPlanStrategy"},
+        {"hoodie.clustering.execution.strategy.class": "com.example.Own"},
         {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.NoopLockProvider"},
-        {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
     ],
 )
 def test_classes_that_are_not_supported_are_refused_before_anything_is_written(options, tmp_path):

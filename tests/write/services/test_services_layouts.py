@@ -178,9 +178,9 @@ def test_day_rolling_takes_each_24th_partition_by_the_hour(dated: HudiTable) -> 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({PLAN + "class": HUDI_PLANS + "SparkConsistentBucketClusteringPlanStrategy"}, "is not supported"),
+        ({PLAN + "class": HUDI_PLANS + "SparkConsistentBucketClusteringPlanStrategy"}, "CONSISTENT_HASHING alone"),
         ({PLAN + "class": "FlinkSizeBasedClusteringPlanStrategyRecently"}, "is not supported"),
-        ({EXECUTION: HUDI_RUNS + "SparkConsistentBucketClusteringExecutionStrategy"}, "is not supported"),
+        ({EXECUTION: HUDI_RUNS + "SparkConsistentBucketClusteringExecutionStrategy"}, "CONSISTENT_HASHING alone"),
         ({EXECUTION: HUDI_RUNS + "SparkSingleFileSortExecutionStrategy"}, "one file for each"),
         ({MODE: "LAST_WEEK"}, MODE),
         ({MODE: "SELECTED_PARTITIONS"}, "has no partitions"),
