@@ -38,6 +38,7 @@ RUNS = (
     "integration.long.spark_store_credentials",
     "integration.long.metadata_actions",
     "integration.long.partitioned_index",
+    "integration.long.log_compaction",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",
