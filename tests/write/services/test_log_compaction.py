@@ -27,7 +27,7 @@ from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files import write_tasks
 from hudi_hive.write.rollback.rollback_action import rollback
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services import log_compaction
+from hudi_hive.write.services import archival, log_compaction
 from hudi_hive.write.services.compaction import compact, schedule_compaction
 from hudi_hive.write.services.log_compaction import execute_log_compaction, log_compact, schedule_log_compaction
 from tests.support.fixture_tables import VERSIONS
@@ -40,6 +40,9 @@ __all__ = ["version"]
 
 TWO = {"hoodie.log.compaction.blocks.threshold": "2"}
 OFF = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.metadata.enable": "false"}
+
+
+EACH_LAYOUT = pytest.mark.parametrize("version", [6, 9])
 
 
 def make(path: Path, version: int) -> None:
@@ -141,6 +144,7 @@ def test_the_metadata_table_is_kept(tmp_path: Path) -> None:
     assert validate(MetaClient.load(path)).errors == 0 and all_rows(path) == before
 
 
+@EACH_LAYOUT
 def test_one_that_is_rolled_back_lets_the_others_count_again(version: int, tmp_path: Path) -> None:
     path = tmp_path / "t"
     make(path, version)
@@ -156,6 +160,7 @@ def killed(*_: object, **__: object) -> None:
     raise Killed
 
 
+@EACH_LAYOUT
 def test_a_run_that_died_is_undone_and_planned_anew(version: int, tmp_path: Path) -> None:
     path = tmp_path / "t"
     make(path, version)
@@ -169,6 +174,7 @@ def test_a_run_that_died_is_undone_and_planned_anew(version: int, tmp_path: Path
     assert values(path) == EXPECTED and blocks_read(path) == 2
 
 
+@EACH_LAYOUT
 def test_a_run_that_fails_leaves_nothing(version: int, tmp_path: Path) -> None:
     path = tmp_path / "t"
     make(path, version)
@@ -214,6 +220,7 @@ class Meanwhile(LocalExecutor):
         return super().map(function, items)
 
 
+@EACH_LAYOUT
 def test_a_write_that_comes_while_it_runs(version: int, tmp_path: Path) -> None:
     """It stands behind the block by its name; in version 6 names do not say so, and the log compaction gives way."""
     path = tmp_path / "t"
@@ -230,6 +237,7 @@ def test_a_write_that_comes_while_it_runs(version: int, tmp_path: Path) -> None:
     assert not MetaClient.load(path).timeline.pending()
 
 
+@EACH_LAYOUT
 def test_a_write_that_began_before_gives_way(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its log file would stand before the block that does not know it."""
     path = tmp_path / "t"
@@ -297,6 +305,11 @@ class LogLife(Life):
     def acts(self) -> dict[Callable[[int], object], int]:
         more = {self.plan_logs: 8, self.log_compact: 14, self.run_logs: 6, self.die_in_logs: 5}
         return {**super().acts(), self.upsert: 40, self.delete: 14, self.compact: 4, self.plan_compaction: 4, **more}
+
+    def archive(self, number: int) -> None:
+        """Not past savepoints: restored to a table service alone, a table would not tell its schema."""
+        short = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+        archival.archive_instants(self.context(short))
 
     def plan_logs(self, number: int) -> None:
         schedule_log_compaction(self.context())
