@@ -39,6 +39,7 @@ RUNS = (
     "integration.long.metadata_actions",
     "integration.long.partitioned_index",
     "integration.long.consistent_buckets",
+    "integration.long.log_compaction",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",

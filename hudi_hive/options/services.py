@@ -94,6 +94,13 @@ COMPACTION_LOG_COUNT: Final = Option(
     honoured_by=(WRITE,),
 )
 
+LOG_COMPACT_INLINE: Final = Option(
+    "hoodie.log.compaction.inline", boolean, False, "Merge log blocks of slices behind a commit.", honoured_by=(WRITE,)
+)
+LOG_COMPACT_BLOCKS: Final = Option(
+    "hoodie.log.compaction.blocks.threshold", positive, 5, "Log blocks at which a slice is due.", honoured_by=(WRITE,)
+)
+
 # -- clean -------------------------------------------------------------------------------------------------------------
 
 CLEAN_AUTOMATIC: Final = Option(
@@ -405,6 +412,9 @@ TTL_MOST: Final = Option(
     honoured_by=(WRITE,),
 )
 
+_ARCHIVAL: Final = (ARCHIVE_AUTOMATIC, KEEP_MIN_COMMITS, KEEP_MAX_COMMITS, ARCHIVE_BEYOND_SAVEPOINT)
+_LIFETIMES: Final = (TTL_INLINE, TTL_BY_CREATION, TTL_DAYS, TTL_PARTITIONS, TTL_MOST)
+_LAYOUTS: Final = (LAYOUT_STRATEGY, CURVE_BUILD_METHOD, CURVE_SAMPLE_SIZE)
 SERVICE_OPTIONS: Final = (
     COMPACT_INLINE,
     COMPACT_SCHEDULE_INLINE,
@@ -415,6 +425,8 @@ SERVICE_OPTIONS: Final = (
     COMPACTION_TARGET_IO,
     COMPACTION_LOG_SIZE,
     COMPACTION_LOG_COUNT,
+    LOG_COMPACT_INLINE,
+    LOG_COMPACT_BLOCKS,
     CLEAN_AUTOMATIC,
     CLEAN_POLICY,
     CLEAN_COMMITS,
@@ -422,10 +434,7 @@ SERVICE_OPTIONS: Final = (
     CLEAN_VERSIONS,
     CLEAN_TRIGGER_COMMITS,
     FAILED_WRITES_POLICY,
-    ARCHIVE_AUTOMATIC,
-    KEEP_MIN_COMMITS,
-    KEEP_MAX_COMMITS,
-    ARCHIVE_BEYOND_SAVEPOINT,
+    *_ARCHIVAL,
     CLUSTERING_INLINE,
     CLUSTERING_SCHEDULE_INLINE,
     CLUSTERING_AFTER_COMMITS,
@@ -440,19 +449,13 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_EXECUTION_STRATEGY,
     CLUSTERING_PARTITION_REGEX,
     CLUSTERING_PARTITIONS,
-    TTL_INLINE,
-    TTL_BY_CREATION,
-    TTL_DAYS,
-    TTL_PARTITIONS,
-    TTL_MOST,
+    *_LIFETIMES,
     CLUSTERING_PARTITION_FILTER,
     CLUSTERING_LOOKBACK,
     CLUSTERING_SKIPPED,
     CLUSTERING_BEGIN_PARTITION,
     CLUSTERING_END_PARTITION,
-    LAYOUT_STRATEGY,
-    CURVE_BUILD_METHOD,
-    CURVE_SAMPLE_SIZE,
+    *_LAYOUTS,
 )
 
 # -- metrics -----------------------------------------------------------------------------------------------------------

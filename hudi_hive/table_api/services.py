@@ -54,6 +54,28 @@ class MaintainedTable(TableMoment):
         """
         return self._serve(options, lambda services: services.compact(schedule=schedule, execute=execute))
 
+    def log_compact(
+        self, options: Options | None = None, *, schedule: bool = False, execute: bool = False
+    ) -> ServiceReport[list[Instant]]:
+        """Merge log blocks of file slices without their base files: run the planned log compactions, then a new one.
+
+        Readers then read one block in place of many; the log files stay until the slice is cleaned.
+
+        Args:
+            options: Hudi's write options (``hoodie.log.compaction.blocks.threshold``, ``hoodie.write.lock.*`` …).
+            schedule: only plan one.
+            execute: only run what is planned; a plan whose file groups others have changed is given up.
+
+        Returns:
+            The completed delta commits; with ``schedule`` the plan, if there is anything to do.
+
+        Raises:
+            InvalidOptionError: both ``schedule`` and ``execute``.
+            UnsupportedTableError: the table is copy on write, or merges records by partial updates or a Python merger.
+            WriteConflictError: another write was at the same file groups; nothing was changed.
+        """
+        return self._serve(options, lambda services: services.log_compact(schedule=schedule, execute=execute))
+
     def cluster(
         self,
         options: Options | None = None,

@@ -46,6 +46,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hudi-hive table cluster /lake/drivers --conf hoodie.clustering.plan.partition.filter.mode=RECENT_DAYS",
     ),
     "table compact": ("hudi-hive table compact /lake/events --schedule",),
+    "table log-compact": ("hudi-hive table log-compact /lake/events --conf hoodie.log.compaction.blocks.threshold=3",),
     "table create": (
         "hudi-hive table create /lake/rides --name rides --record-key id --partition city --ordering ts",
         "hudi-hive table create /lake/clicks --name clicks --record-key id --type mor",

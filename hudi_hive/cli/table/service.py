@@ -27,6 +27,7 @@ class _Chosen:
 
     ttl: bool
     compact: bool
+    log_compact: bool
     cluster: bool
     clean: bool
     archive: bool
@@ -40,8 +41,8 @@ class _Chosen:
         """
         from hudi_hive.write.services import ServiceKind
 
-        names = [field.name for field in fields(self)]
-        chosen = [ServiceKind(name) for name in names if getattr(self, name)]
+        names = {field.name.replace("_", "-"): getattr(self, field.name) for field in fields(self)}
+        chosen = [ServiceKind(name) for name, yes in names.items() if yes]
         if not chosen:
             raise click.UsageError(f"choose at least one of {', '.join(f'--{name}' for name in names)}")
         return chosen
@@ -62,6 +63,7 @@ class _Watch:
     _Chosen,
     click.option("--ttl", is_flag=True, help="Delete partitions older than --conf hoodie.partition.ttl.* allow."),
     click.option("--compact", is_flag=True, help="Run planned compactions, and one more when it is due."),
+    click.option("--log-compact", is_flag=True, help="Merge log blocks of slices with enough of them."),
     click.option("--cluster", is_flag=True, help="Run planned clusterings, and one more when it is due."),
     click.option("--clean", is_flag=True, help="Delete file slices that nothing needs, when that is due."),
     click.option("--archive", is_flag=True, help="Move old instants to the archive."),

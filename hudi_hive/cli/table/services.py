@@ -1,4 +1,4 @@
-"""``table compact|cluster|clean|archive|rollback|savepoint|restore``: table services from the command line."""
+"""``table compact|log-compact|cluster|clean|archive|rollback|savepoint|restore``: services from the command line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from hudi_hive.write.services import TableServices
 
 _NOT_COMPACTED: Final = "no file group has log files to compact"
+_NOT_LOG_COMPACTED: Final = (
+    "no file group has enough log blocks: --conf hoodie.log.compaction.blocks.threshold says how many"
+)
 _NOT_CLUSTERED: Final = "no small file groups to join; --sort-columns sorts single ones too"
 
 
@@ -83,6 +86,26 @@ def compact(target: ServiceTarget, schedule: bool, execute: bool, output: Output
         _show_plan(instants, output, _NOT_COMPACTED)
     else:
         _show_commits(services, instants, output, "no compaction is planned" if execute else _NOT_COMPACTED)
+
+
+@click.command(name="log-compact", short_help="Merge log blocks without their base files.")
+@service_target
+@click.option("--schedule", is_flag=True, help="Only write the plan.")
+@click.option("--execute", is_flag=True, help="Only run what is planned.")
+@with_output
+def log_compact(target: ServiceTarget, schedule: bool, execute: bool, output: Output) -> None:
+    """Merge the log blocks of file slices without their base files, so that readers read one in place of many.
+
+    --conf hoodie.log.compaction.blocks.threshold says from how many blocks on. A plan whose file groups others have
+    changed is given up.
+    """
+    _refuse_both(schedule=schedule, execute=execute)
+    services = target.open("log compaction")
+    instants = services.log_compact(schedule=schedule, execute=execute)
+    if schedule:
+        _show_plan(instants, output, _NOT_LOG_COMPACTED)
+    else:
+        _show_commits(services, instants, output, "no log compaction was done" if execute else _NOT_LOG_COMPACTED)
 
 
 @click.command(short_help="Join small file groups, sorted if asked.")
@@ -301,4 +324,4 @@ def downgrade(target: ServiceTarget, version: str, output: Output) -> None:
     _change_version(target, int(version), output, upward=False)
 
 
-SERVICES = (compact, cluster, clean, rollback, savepoint, restore, archive, upgrade, downgrade)
+SERVICES = (compact, log_compact, cluster, clean, rollback, savepoint, restore, archive, upgrade, downgrade)

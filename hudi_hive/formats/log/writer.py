@@ -65,13 +65,14 @@ def cdc_block(instant: str, schema: Mapping[str, Any], batch: pa.RecordBatch | p
     return _avro_block(BlockType.CDC_DATA, instant, schema, batch, None)
 
 
-def delete_block(instant: str, keys: pa.Table) -> bytes:
+def delete_block(instant: str, keys: pa.Table, *, extra_headers: Headers | None = None) -> bytes:
     """Encode a DELETE block (docs/format.md#delete-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
         keys: ``record_key``, ``partition_path`` and the ordering fields, in their order; a row without ordering value
             deletes whatever was written before. Several fields are for tables of version 9 alone.
+        extra_headers: further header entries.
 
     Raises:
         SchemaError: an ordering field of a type that has no order in Hudi, or a row with some of several values.
@@ -83,7 +84,8 @@ def delete_block(instant: str, keys: pa.Table) -> bytes:
     records = [_content_of(chunk) for chunk in encode_binaries(rows, DELETE_RECORD).chunks]
     payload = b"".join([_varint(keys.num_rows) if keys.num_rows else b"", *records, b"\0"])
     content = _PAIR.pack(DELETE_BLOCK_VERSION, _checked(len(payload))) + payload
-    return encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, content, checksum=True)
+    headers = {HeaderKey.INSTANT_TIME: instant, **(extra_headers or {})}
+    return encode_block(BlockType.DELETE, headers, content, checksum=True)
 
 
 def command_block(instant: str, target: str) -> bytes:

@@ -278,6 +278,8 @@ WriteOptions = TypedDict(
         "hoodie.layout.optimize.build.curve.sample.size": str | bool | float,
         "hoodie.layout.optimize.curve.build.method": str | bool | float,
         "hoodie.layout.optimize.strategy": str | bool | float,
+        "hoodie.log.compaction.blocks.threshold": str | bool | float,
+        "hoodie.log.compaction.inline": str | bool | float,
         "hoodie.logfile.data.block.format": str | bool | float,
         "hoodie.logfile.data.block.max.size": str | bool | float,
         "hoodie.logfile.max.size": str | bool | float,

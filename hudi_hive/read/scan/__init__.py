@@ -6,11 +6,12 @@ from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.metadata_records import check_records_query, read_records
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.scan import footer_steps, read_plan
-from hudi_hive.read.scan.slices import ReplacedRows, SliceReader, replaced_rows
+from hudi_hive.read.scan.slices import MergedLog, ReplacedRows, SliceReader, replaced_rows
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, skeleton_columns
 
 __all__ = [
     "BaseScan",
+    "MergedLog",
     "ReplacedRows",
     "SliceReader",
     "check_records_query",

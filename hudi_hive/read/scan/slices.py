@@ -17,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import SchemaError
+from hudi_hive.errors import SchemaError, UnsupportedTableError
 from hudi_hive.formats.base import BATCH_ROWS, select
 from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.merge import MergeParts, merge_in_parts, merge_slice
+from hudi_hive.read.merge import MergeParts, fold, merge_in_parts, merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, files_at_once, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
@@ -214,6 +214,43 @@ class SliceReader:
         instants = frozenset(instant for _, instant in logs.seen if instant is not None)
         return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names), instants)
 
+    def merged_log(self, row: Mapping[str, Any], values: pa.Table | None) -> MergedLog | None:
+        """Merge the log files of a slice with one another, and not with its base file; arguments as of :meth:`rows`.
+
+        Returns:
+            What they come to; None where they hold neither records nor deletes.
+
+        Raises:
+            UnsupportedTableError: records that hold a part of the columns, or that others are filled from.
+        """
+        spec, partition = self.merge.spec, row["partition"]
+        logs = self.logs(partition, row["log_files"], row.get("log_sizes"))
+        if self._updates_in_part(logs):
+            raise UnsupportedTableError(
+                "log records that change a part of the columns are not merged without their base file",
+                path=self.storage.uri(partition),
+                remedy="compact the table instead",
+            )
+        folded = fold(logs, spec, self.needed, self._reconcile(values))
+        if folded is None:
+            return None
+        entries = np.flatnonzero(folded.row < 0)
+        keys = folded.keys.take(pa.array(entries))
+        deletes = {"record_key": keys, "partition_path": pa.repeat(pa.scalar(partition, pa.string()), len(keys))}
+        # One that deletes whatever came before has no ordering value, even if it was met by one that has.
+        sure = pa.array(folded.always[entries] & (not spec.deletes_yield))
+        for name, ordering in zip(spec.ordering_fields, folded.ordering, strict=False):
+            of_entries = ordering.take(pa.array(entries))
+            deletes[name] = pc.if_else(sure, pa.scalar(None, of_entries.type), of_entries)
+        records = np.sort(folded.row[folded.row >= 0])
+        return MergedLog(
+            rows=folded.rows.take(pa.array(records)).select(self.output.names),
+            deletes=pa.table(deletes),
+            instants=tuple(dict.fromkeys(block.instant for block in reversed(logs.blocks))),
+            records=sum(block.batch.num_rows for block in logs.data) + sum(b.table.num_rows for b in logs.deletes),
+            blocks=len(logs.blocks),
+        )
+
     def _updates_in_part(self, logs: LogRecords) -> bool:
         return self.merge.spec.makes_rows or any(block.is_partial for block in logs.data)
 
@@ -318,6 +355,26 @@ class SliceReader:
                     instant=block.instant,
                 )
         return constants
+
+
+@dataclass(frozen=True, slots=True)
+class MergedLog:
+    """The records and deletes that the log files of a slice come to, a key each; a base file takes them as it does all.
+
+    Attributes:
+        rows: records, marked ones that delete included, in the order of the log.
+        deletes: ``record_key``, ``partition_path`` and ordering values of entries of delete blocks, which the records
+            of no other block follow.
+        instants: of the blocks that were merged, newest first.
+        records: how many records and deletes these blocks hold.
+        blocks: how many blocks.
+    """
+
+    rows: pa.Table
+    deletes: pa.Table
+    instants: tuple[str, ...]
+    records: int
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,29 @@ def compact(
         return services.compact(schedule=schedule, execute=execute)
 
 
+def log_compact(
+    spark: SparkSession,
+    path: Path,
+    options: Mapping[str, Any] | None = None,
+    *,
+    schedule: bool = False,
+    execute: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> list[Instant]:
+    """Merge log blocks of file slices without their base files: run the planned log compactions, then a new one.
+
+    Args:
+        spark, path, options, storage_options: see :func:`table_services`.
+        schedule: only plan one.
+        execute: only run what is planned.
+
+    Returns:
+        The completed delta commits; with ``schedule`` the plan, if there is anything to do.
+    """
+    with _running(spark, "log compact", path, options, storage_options) as services:
+        return services.log_compact(schedule=schedule, execute=execute)
+
+
 def cluster(
     spark: SparkSession,
     path: Path,
@@ -194,7 +217,17 @@ def init_metadata(
         return services.metadata.init(partitions).created
 
 
-__all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "table_services"]
+__all__ = [
+    "archive",
+    "clean",
+    "cluster",
+    "compact",
+    "init_metadata",
+    "log_compact",
+    "restore",
+    "rollback",
+    "table_services",
+]
 
 
 def create_index(

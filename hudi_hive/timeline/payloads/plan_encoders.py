@@ -17,7 +17,11 @@ from hudi_hive.timeline.payloads.avro_models import model_schema
 
 
 def encode_compaction_plan(
-    plan: plans.CompactionPlan, layout: int = 2, *, metrics: Sequence[Mapping[str, float]] = ()
+    plan: plans.CompactionPlan,
+    layout: int = 2,
+    *,
+    metrics: Sequence[Mapping[str, float]] = (),
+    compactor: str | None = None,
 ) -> bytes:
     """Encode the plan of a compaction or log compaction: version 2, with bare file names.
 
@@ -25,6 +29,7 @@ def encode_compaction_plan(
         plan: the slices to merge; a column ``bootstrap_file`` has the full paths of the source files of skeletons.
         layout: timeline layout version.
         metrics: for each operation numbers that strategies order by; without it those of a column ``metrics``, or none.
+        compactor: Hudi's class that carries it out; none for that of compactions.
     """
     operations = [
         {
@@ -40,6 +45,7 @@ def encode_compaction_plan(
     ]
     record = {
         "operations": operations,
+        "strategy": None if compactor is None else {"compactorClassName": compactor, "strategyParams": {}},
         "extraMetadata": dict(plan.extra),
         "version": 2,
         "preserveHoodieMetadata": True,

@@ -34,7 +34,8 @@ only) or ``replaced`` (the group ends)."""
 _BUCKET_DIGITS: Final = 8
 _COMPACT: Final = "COMPACT"
 _CLUSTER: Final = "CLUSTER"
-_SERVICES: Final = frozenset({_COMPACT, _CLUSTER, "LOG_COMPACT"})
+_LOG_COMPACT: Final = "LOG_COMPACT"
+_SERVICES: Final = frozenset({_COMPACT, _CLUSTER, _LOG_COMPACT})
 """Operations that write the rows of a table anew and change none."""
 
 _AGAIN: Final = "write again: the table holds nothing of this write"
@@ -122,10 +123,10 @@ def check_conflicts(
         return  # reads and writes slices that nobody else writes: log files go on top of what it makes
     for metadata in _completed_since(now, begun, operation.instant):
         knew_plan = _planned_before(metadata.instant, begun, operation.instant)
-        compacted = metadata.compacted or metadata.operation == _COMPACT
+        compacted = metadata.operation == _COMPACT or (metadata.compacted and metadata.operation != _LOG_COMPACT)
         if operation.alone and not compacted and metadata.operation not in _SERVICES:
             raise _second_writer(client, operation, metadata)
-        mine = _endangered(operation, now.layout, knew_plan) if compacted else _exposed(operation, metadata)
+        mine = _endangered(operation, now.layout, knew_plan) if compacted else _exposed(operation, metadata, now.layout)
         _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
         if not compacted:
             _refuse_overwritten(client, operation, metadata)
@@ -243,19 +244,36 @@ def _endangered(operation: ConcurrentOperation, layout: int, knew_plan: bool) ->
 
     A new base file of an older slice is lost. Log files are not when the writer knew of the plan, and in layout 2 not
     when it did not: they belong on top of what their completion finds (docs/format.md#file-groups-and-file-slices).
-    Replaced groups end anyhow; but clustering has read them.
+    Replaced groups end anyhow; but clustering has read them. A log compaction's block holds what the compaction has
+    read, and must not come on top of newer rows.
     """
-    if operation.operation == _CLUSTER:
+    if operation.operation in (_CLUSTER, _LOG_COMPACT):
         return operation.touched
     kinds = [BASE] if knew_plan or layout >= 2 else [BASE, LOG]
     return operation.touched.filter(pc.is_in(operation.touched["kind"], pa.array(kinds)))
 
 
-def _exposed(operation: ConcurrentOperation, other: CommitMetadata) -> pa.Table:
+def _exposed(operation: ConcurrentOperation, other: CommitMetadata, layout: int) -> pa.Table:
     """What of a write another one may touch too only at the cost of the one who is second."""
-    if operation.blocking or other.instant.action != "deltacommit":
+    if _LOG_COMPACT in (operation.operation, other.operation):
+        if other.instant.action != "deltacommit" or not _is_behind(operation, other, layout):
+            return operation.touched
+    elif operation.blocking or other.instant.action != "deltacommit":
         return operation.touched
     return operation.touched.filter(pc.not_equal(operation.touched["kind"], LOG))
+
+
+def _is_behind(operation: ConcurrentOperation, other: CommitMetadata, layout: int) -> bool:
+    """Whether the log files of a write stand behind that of a log compaction beside it.
+
+    Readers with Hudi's optimised scan find the order of the blocks in any case. Others go by the names of files, which
+    the instants order in layout 2 alone: to them the log compaction's block would be newer than the write's.
+    """
+    if operation.operation == other.operation:
+        return False
+    compacts = operation.operation == _LOG_COMPACT
+    write = other.instant.requested if compacts else operation.instant
+    return layout >= 2 and write > (operation.instant if compacts else other.instant.requested)
 
 
 def _groups_of(metadata: CommitMetadata) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partition, locate_inserts, record_size
+from hudi_hive.write.files.compacted_log import write_compacted_log
 from hudi_hive.write.files.context import (
     FILE_NAME,
     PARTITION_PATH,
@@ -94,6 +95,7 @@ __all__ = [
     "try_remove_leftovers",
     "try_remove_markers",
     "with_file_schemas",
+    "write_compacted_log",
     "write_new_group",
     "write_stats",
     "written_paths",

@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base import ColumnRanges, ParquetBaseWriter, WrittenBase
-from hudi_hive.formats.log import HeaderKey, data_block, delete_block, parquet_block
+from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.log import delete_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
 from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files, skeleton_columns
 from hudi_hive.table.bootstrap import is_skeleton
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
+from hudi_hive.write.files.log_blocks import data_blocks, log_ranges
 from hudi_hive.write.files.statuses import status
 
 _NO_TEXT = pa.nulls(0, pa.string())
@@ -179,7 +179,7 @@ def append_log(
         num_updates=count - new,
         num_deletes=len(gone),
         size=len(data),
-        ranges=_log_ranges(batch) if batch is not None and context.ranges and count else None,
+        ranges=log_ranges(batch) if batch is not None and context.ranges and count else None,
         log_version=version,
         # The whole slice, newest first, as Hudi does: change data is told from it without a listing.
         log_files=[*reversed(target.log_files), name],
@@ -215,11 +215,11 @@ def _log_rows(
         soft = pa.array(soft_deletes(batch, context.spec))
         marked = batch.filter(soft)
         batch = batch.filter(pc.invert(soft))
-    blocks: list[bytes] = [] if batch is None or not batch.num_rows else [*_data_blocks(context, batch)]
+    blocks: list[bytes] = [] if batch is None or not batch.num_rows else [*data_blocks(context, batch)]
     if updates is not None and updates.num_rows:
         first = 0 if batch is None else batch.num_rows
         changed = one_batch(context.stamped(updates, target.file_id, attempt, first))
-        blocks += _data_blocks(context, changed, changes=True)
+        blocks += data_blocks(context, changed, changes=True)
         both = [changed] if batch is None else [batch, changed]
         batch = one_batch(pa.Table.from_batches(both))
     return blocks, batch, marked
@@ -248,32 +248,6 @@ def log_file_name(context: WriteContext, target: TargetSlice, attempt: Attempt) 
     version = target.log_version + 1
     instant = target.base_instant if target.base_instant is not None else context.instant
     return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
-
-
-def _data_blocks(context: WriteContext, batch: pa.RecordBatch, *, changes: bool = False) -> Iterator[bytes]:
-    """Rows, or their changed columns, as data blocks of about equal size, none of them too large."""
-    schema, headers = context.avro_schema, None
-    if changes:
-        schema, headers = context.changed_avro_schema, {HeaderKey.IS_PARTIAL: "true"}
-        batch = batch.select([entry["name"] for entry in schema["fields"]])
-    count = max(1, -(-batch.nbytes // context.files.log_block_bytes))
-    bounds = [batch.num_rows * number // count for number in range(count + 1)]
-    for start, end in itertools.pairwise(bounds):
-        part = batch.slice(start, end - start)
-        if context.files.log_format == "avro":
-            yield data_block(context.instant, schema, part, extra_headers=headers)
-            continue
-        image = pa.BufferOutputStream()
-        codec = None if context.files.parquet.codec == "uncompressed" else context.files.parquet.codec
-        rows = pa.Table.from_batches([part])
-        pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
-        yield parquet_block(context.instant, schema, image.getvalue().to_pybytes(), extra_headers=headers)
-
-
-def _log_ranges(batch: pa.RecordBatch) -> pa.Table:
-    ranges = ColumnRanges(batch.schema)
-    ranges.add(batch)
-    return ranges.table()
 
 
 def _soft_delete_keys(context: WriteContext, target: TargetSlice, marked: pa.RecordBatch) -> pa.Table:

@@ -29,7 +29,7 @@ from hudi_hive.options import (
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
-from hudi_hive.table.merge import register_mergers
+from hudi_hive.table.merge import MergeSpec, register_mergers
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.write.options.merger_classes import strategies_of
 from hudi_hive.write.options.settings import (
@@ -186,6 +186,8 @@ class WriteConfig:
             _check_merge(texts, table)
             _check_time_formats(texts, table)
         register_mergers(rows.record_mergers)
+        if table is not None:
+            _check_log_compaction(texts, table)
         made = TableSettings.of(texts, table, strategies_of(rows.merger_classes))
         if not made.record_keys and write.OPERATION.name not in texts:
             rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi; rows with keys of before are upserted
@@ -276,6 +278,16 @@ def _check_time_formats(texts: Mapping[str, str], table: TableConfig) -> None:
                     f"option {name}={texts[name]} contradicts the table, which has {there}",
                     remedy="leave the option out, or write another table",
                 )
+
+
+def _check_log_compaction(texts: Mapping[str, str], table: TableConfig) -> None:
+    """Log blocks are merged without base files, which does not do where a record is made of several."""
+    option = services.LOG_COMPACT_INLINE
+    if option.of(texts) and table.is_merge_on_read and MergeSpec.from_config(table).makes_rows:
+        raise InvalidOptionError(
+            f"option {option}=true is not supported for a table with partial updates or a registered merger",
+            remedy=f"compact the table by {services.COMPACT_INLINE}",
+        )
 
 
 def _clean(texts: Mapping[str, str], concurrency: ConcurrencySettings) -> CleanSettings:

@@ -221,6 +221,8 @@ class CompactionSettings:
     target_io_mb: int = services.COMPACTION_TARGET_IO.field()
     log_size_threshold: int = services.COMPACTION_LOG_SIZE.field()
     log_count_threshold: int = services.COMPACTION_LOG_COUNT.field()
+    log_inline: bool = services.LOG_COMPACT_INLINE.field()
+    log_blocks_threshold: int = services.LOG_COMPACT_BLOCKS.field()
 
 
 @dataclass(frozen=True, slots=True)

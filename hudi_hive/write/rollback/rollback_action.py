@@ -28,7 +28,6 @@ from hudi_hive.timeline.instants import (
     CLUSTERING,
     COMPACTION,
     COMPLETED_WRITE_ACTIONS,
-    LOG_COMPACTION,
     REPLACE_COMMIT,
     ROLLBACK,
     SAVEPOINT,
@@ -88,7 +87,7 @@ def rollback(
 
     A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
     one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good; of
-    one that has not, the plan goes.
+    one that has not, the plan goes, and that of a log compaction always: Hudi makes another one.
 
     Args:
         context: the table; its lock must not be held.
@@ -393,7 +392,7 @@ def keeps_plan(context: ServiceContext, target: Instant) -> bool:
     """Whether an instant is that of a table service, which can run again from its plan."""
     if target.is_completed:
         return False
-    if target.action in (COMPACTION, LOG_COMPACTION, CLUSTERING):
+    if target.action in (COMPACTION, CLUSTERING):
         return True
     if target.action != REPLACE_COMMIT:
         return False

@@ -1,4 +1,4 @@
-"""Table services: compaction, clustering, clean, archival, scheduled and executed.
+"""Table services: compaction, log compaction, clustering, clean, archival, scheduled and executed.
 
 Rollback, clean, compaction, clustering, savepoint and restore; each is scheduled (its plan is written) and executed
 apart, and an execution that died is taken up again from its plan.
@@ -16,6 +16,12 @@ from hudi_hive.write.services.clustering import (
 )
 from hudi_hive.write.services.compaction import compact, compaction_is_due, execute_compaction, schedule_compaction
 from hudi_hive.write.services.inline import InlineReport, clean_is_due, run_inline_services
+from hudi_hive.write.services.log_compaction import (
+    execute_log_compaction,
+    log_compact,
+    run_planned_log_compactions,
+    schedule_log_compaction,
+)
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
 from hudi_hive.write.services.partition_ttl import ExpiredPartitions, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
@@ -42,12 +48,16 @@ __all__ = [
     "execute_clean",
     "execute_clustering",
     "execute_compaction",
+    "execute_log_compaction",
     "expire_partitions",
+    "log_compact",
     "pending_clusterings",
     "plan_clean",
     "run_inline_services",
     "run_planned_clusterings",
     "run_planned_compactions",
+    "run_planned_log_compactions",
     "schedule_clustering",
     "schedule_compaction",
+    "schedule_log_compaction",
 ]

@@ -60,6 +60,7 @@ def run_inline_services(
         ("clean", _clean),
         ("archive", _archive),
         ("compaction", _compaction),
+        ("log compaction", _log_compaction),
         ("clustering", _clustering),
         ("partition ttl", _ttl),
     ):
@@ -149,6 +150,12 @@ def _compaction(context: ServiceContext, config: WriteConfig, report: InlineRepo
         return []
     instants = TableServices(context).compact(schedule=not settings.inline, execute=not due)
     return [instant.requested for instant in instants]
+
+
+def _log_compaction(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    if not context.client.config.is_merge_on_read or not config.compaction.log_inline:
+        return []
+    return [instant.requested for instant in TableServices(context).log_compact()]
 
 
 def _clustering(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:

@@ -18,6 +18,7 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.compaction import compaction_is_due, refuse_copy_on_write
 from hudi_hive.write.services.inline import archive_if_due, clean_if_due, clustering_is_due
+from hudi_hive.write.services.log_compaction import refuse_log_compaction
 from hudi_hive.write.services.partition_ttl import check_lifetimes, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
 from hudi_hive.write.services.table_services import TableServices
@@ -33,6 +34,7 @@ class ServiceKind(StrEnum):
 
     TTL = "ttl"
     COMPACT = "compact"
+    LOG_COMPACT = "log-compact"
     CLUSTER = "cluster"
     CLEAN = "clean"
     ARCHIVE = "archive"
@@ -78,7 +80,8 @@ class ServiceRounds:
 
     Raises:
         InvalidOptionError: no service is chosen, or options forbid a chosen one.
-        UnsupportedTableError: compactions of a copy-on-write table, lifetimes of partitions of a table without any.
+        UnsupportedTableError: compactions of a copy-on-write table, log compactions of one with partial updates,
+            lifetimes of partitions of a table without any.
         HudiHiveError: the table cannot be opened, or an option is not supported.
     """
 
@@ -103,6 +106,8 @@ class ServiceRounds:
         """Refuse at once what would fail in every round."""
         if ServiceKind.COMPACT in self._chosen:
             refuse_copy_on_write(context.client)
+        if ServiceKind.LOG_COMPACT in self._chosen:
+            refuse_log_compaction(context.client)
         if ServiceKind.TTL in self._chosen:
             check_lifetimes(context.client, _config(context).ttl)
         if ServiceKind.INDEX in self._chosen:
@@ -169,6 +174,7 @@ class ServiceRounds:
         run = {
             ServiceKind.TTL: self._ttl,
             ServiceKind.COMPACT: self._compact,
+            ServiceKind.LOG_COMPACT: self._log_compact,
             ServiceKind.CLUSTER: self._cluster,
             ServiceKind.CLEAN: self._clean,
             ServiceKind.ARCHIVE: self._archive,
@@ -184,6 +190,10 @@ class ServiceRounds:
             return compaction_is_due(now.client, _config(now).compaction)
 
         return _planned_and_due(ServiceKind.COMPACT, context, run_planned_compactions, is_due, TableServices.compact)
+
+    def _log_compact(self, context: ServiceContext) -> Iterator[ServiceEvent]:
+        for instant in TableServices(context).log_compact():
+            yield _completed(ServiceKind.LOG_COMPACT, instant, context)
 
     def _cluster(self, context: ServiceContext) -> Iterator[ServiceEvent]:
         def is_due(now: ServiceContext) -> bool:

@@ -39,6 +39,11 @@ from hudi_hive.write.services.clustering import (
     schedule_clustering,
 )
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
+from hudi_hive.write.services.log_compaction import (
+    log_compact,
+    run_planned_log_compactions,
+    schedule_log_compaction,
+)
 from hudi_hive.write.services.metadata_services import MetadataServices
 
 Parameters = ParamSpec("Parameters")
@@ -141,6 +146,33 @@ class TableServices:
             pending = self._context.reload().client.timeline.pending({COMPACTION})
             return [execute_compaction(self._context, instant) for instant in pending]
         return compact(self._context, recent=self._read_recently())
+
+    @_observed_service
+    def log_compact(self, *, schedule: bool = False, execute: bool = False) -> list[Instant]:
+        """Merge log blocks of file slices without their base files: run the planned log compactions, then a new one.
+
+        ``hoodie.log.compaction.blocks.threshold`` says from how many blocks on. A plan that others have passed is given
+        up.
+
+        Args:
+            schedule: only plan one.
+            execute: only run what is planned.
+
+        Returns:
+            The completed delta commits; with ``schedule`` the plan, if there is anything to do.
+
+        Raises:
+            InvalidOptionError: both ``schedule`` and ``execute``.
+            UnsupportedTableError: the table is copy on write, or merges records by partial updates or a Python merger.
+            WriteConflictError: another write was at the same file groups; nothing was changed.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        _refuse_both(schedule, execute)
+        if schedule:
+            return _as_list(schedule_log_compaction(self._context))
+        if execute:
+            return run_planned_log_compactions(self._context)
+        return log_compact(self._context)
 
     @_observed_service
     def cluster(

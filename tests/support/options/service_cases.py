@@ -344,6 +344,8 @@ SERVICE_CASES = (
     _case(services.COMPACTION_TARGET_IO, "1", compacted, **_NOW),
     _case(services.COMPACTION_LOG_SIZE, "1000000", compacted, **_NOW),
     _case(services.COMPACTION_LOG_COUNT, "2", compacted, **_NOW),
+    _case(services.LOG_COMPACT_INLINE, "true", compacted, LOG_COMPACT_BLOCKS="2"),
+    _case(services.LOG_COMPACT_BLOCKS, "2", compacted, LOG_COMPACT_INLINE="true"),
     _case(services.CLEAN_AUTOMATIC, "false", updated, **_KEEP),
     _case(services.CLEAN_POLICY, "KEEP_LATEST_FILE_VERSIONS", updated, CLEAN_VERSIONS="1"),
     _case(services.CLEAN_COMMITS, "1", updated),

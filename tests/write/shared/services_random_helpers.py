@@ -78,9 +78,9 @@ class Life:
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
-    def step(self, number: int) -> None:
-        """Something happens, and the table is looked at."""
-        acts: dict[Callable[[int], object], int] = {
+    def acts(self) -> dict[Callable[[int], object], int]:
+        """What may happen, and how often."""
+        return {
             self.upsert: 30,
             self.delete: 8,
             self.overwrite: 4,
@@ -98,6 +98,10 @@ class Life:
             self.restore: 2,
             self.die: 4,
         }
+
+    def step(self, number: int) -> None:
+        """Something happens, and the table is looked at."""
+        acts = self.acts()
         act = self.upsert if number < 2 else self.chance.choices([*acts], [*acts.values()])[0]
         try:
             act(number)
