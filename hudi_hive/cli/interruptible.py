@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
 _LAST_TRIES, _LAST_WAIT = 50, 0.2
 """How often work is told to end, and the seconds that it gets for it each time."""
+
+_LOOK_SECONDS: Final = 1.0
+"""How long a signal may go unnoticed that comes just before a thread begins to wait, and so does not wake it."""
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T:
@@ -46,7 +52,8 @@ def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T
     worker = threading.Thread(target=run, name="hudi-hive-command", daemon=True)
     try:
         worker.start()
-        ended.wait()
+        while not ended.wait(_LOOK_SECONDS):
+            pass
     except BaseException:
         for _ in range(_LAST_TRIES):  # not once: work that is between two native calls notices nothing
             interrupt()
@@ -60,22 +67,40 @@ def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T
 
 
 @contextmanager
-def stopped_by_signals(stop: Callable[[], None], is_stopped: Callable[[], bool]) -> Iterator[None]:
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end what the block does after the step at hand; a second one interrupts that too.
 
+    The main thread cannot see to it: a signal that comes just before it begins to wait does not wake it, and one that
+    comes while it has a lock finds that lock taken. So another thread is told of signals, by a pipe.
+
     Args:
-        stop: called in a signal handler; it makes the block end soon.
-        is_stopped: whether it was called.
+        stop: called once, in another thread, when the first signal comes; it makes the block end soon.
     """
+    came: list[int] = []
 
     def handle(number: int, frame: object) -> None:
-        if is_stopped():
+        if came:
             raise KeyboardInterrupt
-        stop()
+        came.append(number)
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    def pass_on() -> None:
+        while number := os.read(reader, 1)[0]:  # 0: the block has ended
+            if number in _ENDING:
+                stop()
+
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    thread = threading.Thread(target=pass_on, name="hudi-hive-signals", daemon=True)
+    pipe_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, handle) for number in _ENDING}
+    thread.start()
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(pipe_before)
+        os.write(writer, b"\0")
+        thread.join()
+        os.close(reader)
+        os.close(writer)

@@ -241,7 +241,7 @@ def _watch(configs: list[HiveSyncConfig], watch: _Watch, output: Output) -> None
     settings = WatchSettings(interval=watch.poll_interval, once_per=watch.once_per)
     watcher = SyncWatcher(configs, settings, on_event=EventLines(output).show)
     click.echo(f"watching {len(configs)} table(s) every {watch.poll_interval:g} s; Ctrl-C ends it", err=True)
-    with stopped_by_signals(watcher.stop, lambda: watcher.stopped):
+    with stopped_by_signals(watcher.stop):
         watcher.run()
     output.discard()
     click.echo("stopped", err=True)

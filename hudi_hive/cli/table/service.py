@@ -110,7 +110,7 @@ def _once(target: ServiceTarget, kinds: list[ServiceKind], output: Output) -> bo
         _warn(event)
 
     rounds = ServiceRounds(lambda: target.open("table services"), kinds, on_event=add)
-    with stopped_by_signals(rounds.stop, lambda: rounds.stopped):
+    with stopped_by_signals(rounds.stop):
         failures = rounds.run()
     output.section("services", rows, _COLUMNS)
     if not rows:
@@ -133,7 +133,7 @@ def _watch(target: ServiceTarget, kinds: list[ServiceKind], interval: float, out
     rounds = ServiceRounds(lambda: target.open("table services"), kinds, on_event=show)
     names = ", ".join(kind.value for kind in kinds)
     click.echo(printable(f"{names} of {target.path} every {interval:g} s; Ctrl-C ends it"), err=True)
-    with stopped_by_signals(rounds.stop, lambda: rounds.stopped):
+    with stopped_by_signals(rounds.stop):
         rounds.watch(interval)
     output.discard()
     click.echo("stopped", err=True)

@@ -143,7 +143,7 @@ class SyncWatcher:
         self._taken: Taken = {}
 
     def stop(self) -> None:
-        """End ``run`` after the sync that is under way; may be called from signal handlers and other threads."""
+        """End ``run`` after the sync that is under way; may be called from other threads, from no signal handler."""
         self._stopped.set()
 
     @property

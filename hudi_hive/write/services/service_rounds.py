@@ -114,7 +114,7 @@ class ServiceRounds:
             TableServices(context).metadata.missing()
 
     def stop(self) -> None:
-        """End the rounds after the service at hand; may be called from signal handlers and other threads."""
+        """End the rounds after the service at hand; may be called from other threads, from no signal handler."""
         self._stopped.set()
 
     @property
