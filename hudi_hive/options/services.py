@@ -296,7 +296,7 @@ CLUSTERING_EXECUTION_STRATEGY: Final = Option(
     ),
     None,
     "How chosen groups are written, which their plan names: sorted and cut by size, or with "
-    "`SparkSingleFileSortExecutionStrategy` one file for each, as `SparkSingleFileSortPlanStrategy` plans; by bucket",
+    "`SparkSingleFileSortExecutionStrategy` one for each, as `SparkSingleFileSortPlanStrategy` plans; or by bucket.",
     honoured_by=(WRITE,),
 )
 CLUSTERING_PARTITION_FILTER: Final = Option(
@@ -412,6 +412,7 @@ TTL_MOST: Final = Option(
     honoured_by=(WRITE,),
 )
 
+_CLEANING: Final = (CLEAN_AUTOMATIC, CLEAN_POLICY, CLEAN_COMMITS, CLEAN_HOURS, CLEAN_VERSIONS, CLEAN_TRIGGER_COMMITS)
 _ARCHIVAL: Final = (ARCHIVE_AUTOMATIC, KEEP_MIN_COMMITS, KEEP_MAX_COMMITS, ARCHIVE_BEYOND_SAVEPOINT)
 _LIFETIMES: Final = (TTL_INLINE, TTL_BY_CREATION, TTL_DAYS, TTL_PARTITIONS, TTL_MOST)
 _LAYOUTS: Final = (LAYOUT_STRATEGY, CURVE_BUILD_METHOD, CURVE_SAMPLE_SIZE)
@@ -427,12 +428,7 @@ SERVICE_OPTIONS: Final = (
     COMPACTION_LOG_COUNT,
     LOG_COMPACT_INLINE,
     LOG_COMPACT_BLOCKS,
-    CLEAN_AUTOMATIC,
-    CLEAN_POLICY,
-    CLEAN_COMMITS,
-    CLEAN_HOURS,
-    CLEAN_VERSIONS,
-    CLEAN_TRIGGER_COMMITS,
+    *_CLEANING,
     FAILED_WRITES_POLICY,
     *_ARCHIVAL,
     CLUSTERING_INLINE,

@@ -71,6 +71,7 @@ from hudi_hive.write.services.bucket_resizing import (
     save_resized,
 )
 from hudi_hive.write.services.clustering_plan import CLUSTER, execution_class, input_groups, refuse_execution
+from hudi_hive.write.services.ordering import RowOrder
 from hudi_hive.write.services.rewrite import (
     NewBase,
     plan_of,
@@ -80,7 +81,6 @@ from hudi_hive.write.services.rewrite import (
     with_source_files,
     write_base,
 )
-from hudi_hive.write.services.row_order import RowOrder
 
 _log = logging.getLogger(__name__)
 

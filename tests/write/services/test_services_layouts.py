@@ -24,7 +24,7 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import run_planned_clusterings
 from hudi_hive.write.services.clustering_plan import chosen_partitions, input_groups
-from hudi_hive.write.services.row_order import RowOrder
+from hudi_hive.write.services.ordering import RowOrder
 
 PLAN = "hoodie.clustering.plan.strategy."
 MODE = "hoodie.clustering.plan.partition.filter.mode"

@@ -13,8 +13,8 @@ import pytest
 from hudi_hive.errors import UnknownColumnError, UnsupportedTableError
 from hudi_hive.options import CurveBuildMethod, LayoutStrategy
 from hudi_hive.options import services as options
-from hudi_hive.write.services.row_order import RowOrder
-from hudi_hive.write.services.space_curves import curve_order, hilbert_places, z_order_places
+from hudi_hive.write.services.ordering import RowOrder
+from hudi_hive.write.services.ordering.space_curves import curve_order, hilbert_places, z_order_places
 
 HIGH = 64
 

@@ -22,7 +22,7 @@ from hudi_hive.options import CurveBuildMethod, LayoutStrategy, Option
 from hudi_hive.options import services as options
 from hudi_hive.write.options import ClusteringSettings
 from hudi_hive.write.schema import has_order
-from hudi_hive.write.services.space_curves import BITS, Words, curve_order
+from hudi_hive.write.services.ordering.space_curves import BITS, Words, curve_order
 
 SORT_COLUMNS: Final = options.CLUSTERING_SORT_COLUMNS.name
 _OF_CURVES: Final[tuple[Option[Any], ...]] = (
