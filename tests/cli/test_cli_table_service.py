@@ -68,7 +68,7 @@ def test_a_watch_ends_with_a_signal(run, tmp_path, number):
 
 def test_what_does_not_go_together_is_refused(run, tmp_path):
     path = copy_of("v8_cow_nonpart", tmp_path)
-    assert "--compact, --cluster" in run("table", "service", path)[2]
+    assert "--compact, --log-compact, --cluster" in run("table", "service", path)[2]
     assert run("table", "service", path, "--clean", "--interval", "3")[0] == 2
     code, _, err = run("table", "service", path, "--clean", "--watch", "--interval", "0")
     assert code == 1 and "seconds" in err

@@ -278,6 +278,7 @@ FEATURES: Final = (
             "sql.catalyst.plans.logical.SubqueryAlias",
             "sql.catalyst.rules.Rule",
             "sql.catalyst.trees.TreeNode",
+            "sql.internal.SessionState#catalog",
             "sql.internal.SessionState#catalogManager",
             "sql.util.CaseInsensitiveStringMap",
         ),

@@ -8,7 +8,7 @@ Source: docs/format.md#external-files.
 
 from __future__ import annotations
 
-from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.errors import InstantNotFoundError, UnsupportedTableError
 from hudi_hive.table.core.meta_client import MetaClient
 
 
@@ -49,6 +49,13 @@ def refuse_external_files(client: MetaClient) -> None:
 
 def external_commit(client: MetaClient) -> str | None:
     """Requested time of the newest commit that names files, if Hudi did not write these."""
+    try:
+        return _newest_external(client)
+    except InstantNotFoundError:  # archived or rolled back since the table was loaded
+        return _newest_external(client.reload())
+
+
+def _newest_external(client: MetaClient) -> str | None:
     timeline = client.timeline
     for instant in reversed(timeline.write_instants()):
         metadata = timeline.commit_metadata(instant)

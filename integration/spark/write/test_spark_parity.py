@@ -64,6 +64,7 @@ class Case:
         table: how the table is made, beside its name, keys and type.
         deterministic: whether also the files are told.
         since: the first table version that has what it is about.
+        kinds: the table types that have it.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Case:
     table: Mapping[str, object] = field(default_factory=dict)
     bucketed: bool = False
     since: int = 6
+    kinds: Sequence[str] = ("cow", "mor")
 
 
 def index(kind: str, **more: str) -> dict[str, str]:
@@ -82,6 +84,12 @@ DROP = {"hoodie.datasource.insert.dup.policy": "drop"}
 FAIL = {"hoodie.datasource.insert.dup.policy": "fail"}
 COMBINE = {"hoodie.combine.before.insert": "true"}
 BUCKET = index("BUCKET", hoodie__bucket__index__num__buckets="3")
+SPLIT = {
+    "hoodie.clustering.inline": "true",
+    "hoodie.clustering.inline.max.commits": "1",
+    "hoodie.bucket.index.split.threshold": "0",
+    "hoodie.bucket.index.max.num.buckets": "5",
+}
 SOME = ("insert", trips(0, 30), {})
 KEYS = ["id", "city"]
 OTHER_CITY = trips(10, 20, fare=5.0, ts=2, shift=1)
@@ -147,6 +155,19 @@ CASES = [
         ],
         BUCKET,
         bucketed=True,
+    ),
+    Case(
+        "buckets of consistent hashing",
+        [
+            ("upsert", trips(0, 30), {}),
+            ("upsert", TWICE, SPLIT),
+            ("upsert", trips(34, 50, cities=3, gone=(36, 39)), {}),
+            ("delete", trips(0, 20).select(KEYS), {}),
+            ("bulk_insert", trips(45, 60), SPLIT),
+            ("insert_overwrite", trips(0, 5), {}),
+        ],
+        BUCKET | {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
+        kinds=("mor",),
     ),
     Case(
         "keys made up",
@@ -220,6 +241,7 @@ CASES = [
 SOME_CASES = {
     "upserts": ("cow", 8),
     "buckets": ("cow", 6),
+    "buckets of consistent hashing": ("mor", 8),
     "duplicates": ("cow", 9),
     "partition columns dropped": ("cow", 8),
     "GLOBAL_SIMPLE moves": ("cow", 9),
@@ -228,6 +250,7 @@ SOME_CASES = {
 SOME_STEPS = {
     "upserts": (0, 1, 4),
     "buckets": (0, 2),
+    "buckets of consistent hashing": (0, 1, 3),
     "duplicates": (0, 1, 4, 5),
     "partition columns dropped": (0, 1),
     "GLOBAL_SIMPLE moves": (0, 1, 4),
@@ -245,7 +268,7 @@ def chosen() -> list[pytest.ParameterSet]:
         short = replace(case, steps=[case.steps[number] for number in SOME_STEPS[name]])
         chosen.append(pytest.param(short, kind, version, id=f"some {name} {kind} {version}"))
     for case, kind, version in itertools.product(CASES, TYPES, (6, 8, 9)):
-        if version >= case.since:
+        if version >= case.since and kind in case.kinds:
             chosen.append(long_case(case, kind, version, name=f"{case.name} {kind} {version}"))
     return chosen
 
