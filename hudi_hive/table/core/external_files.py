@@ -48,7 +48,12 @@ def refuse_external_files(client: MetaClient) -> None:
 
 
 def external_commit(client: MetaClient) -> str | None:
-    """Requested time of the newest commit that names files, if Hudi did not write these."""
+    """Requested time of the newest commit that names files, if Hudi did not write these.
+
+    No such table has meta columns, so that of others no commit is read.
+    """
+    if client.config.populate_meta_fields:
+        return None
     try:
         return _newest_external(client)
     except InstantNotFoundError:  # archived or rolled back since the table was loaded

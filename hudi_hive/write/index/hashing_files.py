@@ -136,8 +136,8 @@ def remove_hashing(storage: Storage, instant: str) -> None:
 
 
 def hashed_partitions(client: MetaClient, partitions: Sequence[str]) -> list[str]:
-    """Those of some partitions that are hashed consistently."""
-    if not client.storage.exists(_FOLDER):
+    """Those of some partitions that are hashed consistently; only merge-on-read tables have such."""
+    if not client.config.is_merge_on_read or not client.storage.list(_FOLDER, missing_ok=True).num_rows:
         return []
     return [path for path in partitions if load_hashing(client, path) is not None]
 
