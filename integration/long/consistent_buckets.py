@@ -33,7 +33,15 @@ from hudi_hive.write.index import load_hashing
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import cluster, compact, schedule_clustering
-from integration.support.action_runs import print_counts, run_actions
+from integration.support.action_runs import (
+    FEW_TASKS,
+    check_hudi_rows,
+    in_order,
+    print_counts,
+    refuse_nothing_done,
+    run_actions,
+    same,
+)
 from integration.support.hudi_peer import HudiPeer
 from integration.support.matrix import DifferenceError
 
@@ -64,9 +72,7 @@ _THEIRS = {
     "hoodie.datasource.write.partitionpath.field": "part",
     "hoodie.datasource.write.precombine.field": "ts",
     "hoodie.datasource.write.table.type": "MERGE_ON_READ",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
-    "hoodie.delete.shuffle.parallelism": "2",
+    **FEW_TASKS,
     "hoodie.bulkinsert.shuffle.parallelism": "2",
 }
 _DDL = "id string, part string, ts long, name string"
@@ -104,7 +110,7 @@ class Life:
         yield f"{second} bulk insert", lambda: self.put(second, range(40), "bulk", operation="bulk_insert")
         yield f"{second} resize further", lambda: self.resize(second, {**_SPLIT, **_FURTHER}, more=True)
         yield f"{self.first} upsert", lambda: self.put(self.first, range(100, 210), "x", "bulk")
-        yield "ours compact", lambda: self.some(compact(self.context(_COMPACT)))
+        yield "ours compact", lambda: refuse_nothing_done(compact(self.context(_COMPACT)))
         yield f"{self.first} merge", lambda: self.resize(self.first, _MERGE, more=False)
         yield f"{second} upsert", lambda: self.put(second, range(240, 260), "x", "late")
         yield f"{second} sort", lambda: self.resize(second, _SORT, more=None)
@@ -168,7 +174,7 @@ class Life:
         before = len(self.ring("x").nodes)
         copy = self.path.with_name(f"{self.path.name}_planned")
         if who == "ours":
-            self.some(cluster(self.context(options)))
+            refuse_nothing_done(cluster(self.context(options)))
         else:
             # Hudi clusters behind a write alone.
             self.put("hudi", range(120, 122), "x", **{**options, **_CLUSTER, "hoodie.compact.inline": "false"})
@@ -206,11 +212,6 @@ class Life:
         self.table.delete_partitions(["late"], _HASHED)
         self.rows = {at: row for at, row in self.rows.items() if at[0] != "late"}
 
-    @staticmethod
-    def some(done: list[Any]) -> None:
-        if not done:
-            raise DifferenceError("the service did nothing")
-
     # -- what is seen ------------------------------------------------------------------------------------------------
 
     def ring(self, part: str) -> Any:
@@ -222,11 +223,9 @@ class Life:
     def check(self) -> None:
         """Everything that the module's first lines say."""
         expected = [self.rows[at] for at in sorted(self.rows)]
-        for on in ("false", "true"):
-            read = self.peer.read(self.path, _COLUMNS, {"hoodie.metadata.enable": on})
-            same(f"rows of Hudi, metadata {on}", sorted(read, key=_place), expected)
+        check_hudi_rows(self.peer, self.path, expected, [{"hoodie.metadata.enable": on} for on in ("false", "true")])
         ours = HudiTable.open(str(self.path)).scan().to_arrow()
-        same("our rows", sorted(ours.select(_COLUMNS).to_pylist(), key=_place), expected)
+        same("our rows", in_order(ours.select(_COLUMNS).to_pylist()), expected)
         for part in sorted({row["part"] for row in expected}):
             own = [row for row in ours.to_pylist() if row["part"] == part]
             ring = self.ring(part)
@@ -245,19 +244,6 @@ def nodes_of(plan: ClusteringPlan) -> list[Any]:
     for row in plan.slices.to_pylist():
         groups.setdefault(row["group"], []).append(f"{row['partition']} {row['file_id']}")
     return sorted(zip((groups[at] for at in sorted(groups)), children, plan.output_groups, strict=True))
-
-
-def _place(row: Row) -> tuple[str, str]:
-    return str(row["part"]), str(row["id"])
-
-
-def same(what: str, actual: Any, expected: Any) -> None:
-    """Compare; the error shows what differs."""
-    if actual != expected:
-        lost, more = (
-            [one for one in left if one not in right] for left, right in ((expected, actual), (actual, expected))
-        )
-        raise DifferenceError(f"{what}: lacks {str(lost)[:700]}, has {str(more)[:700]} too")
 
 
 def run(first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print) -> tuple[int, int]:

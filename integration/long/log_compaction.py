@@ -29,7 +29,15 @@ from hudi_hive.table.view import DirectoryLister
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import clean, compact, log_compact
-from integration.support.action_runs import print_counts, run_actions
+from integration.support.action_runs import (
+    FEW_TASKS,
+    check_hudi_rows,
+    in_order,
+    print_counts,
+    refuse_nothing_done,
+    run_actions,
+    same,
+)
 from integration.support.hudi_peer import RELEASES, HudiPeer
 from integration.support.matrix import DifferenceError
 
@@ -53,9 +61,7 @@ _THEIRS = {
     "hoodie.datasource.write.partitionpath.field": "part",
     "hoodie.log.compaction.blocks.threshold": "2",
     "hoodie.compact.inline": "false",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
-    "hoodie.delete.shuffle.parallelism": "2",
+    **FEW_TASKS,
 }
 _INLINE = {"hoodie.log.compaction.inline": "true"}
 _COMPACTED = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
@@ -117,8 +123,8 @@ class Life:
         yield "hudi upsert on top", lambda: self.put("hudi", range(2, 5))
         yield "ours upsert on top again", lambda: self.put("ours", range(1, 3))
         yield "ours log compact on top", self.merge_blocks
-        yield "ours compact", lambda: self.some(compact(self.context))
-        yield "ours clean", lambda: self.some([clean(self.context)])
+        yield "ours compact", lambda: refuse_nothing_done(compact(self.context))
+        yield "ours clean", lambda: refuse_nothing_done([clean(self.context)])
         yield "hudi upsert after all", lambda: self.put("hudi", range(14))
 
     # -- what is done ------------------------------------------------------------------------------------------------
@@ -175,30 +181,25 @@ class Life:
         self.rows = {at: row for at, row in self.rows.items() if at not in {(row["part"], row["id"]) for row in gone}}
 
     def merge_blocks(self) -> None:
-        self.some(log_compact(self.context))
+        refuse_nothing_done(log_compact(self.context))
 
     def take_back(self) -> None:
         last = MetaClient.load(self.path).timeline.last_completed_write()
         assert last is not None and last.requested in self.seen
         rollback(self.context, last.requested)
 
-    @staticmethod
-    def some(done: list[Any]) -> None:
-        if not done:
-            raise DifferenceError("the service did nothing")
-
     # -- what is seen ------------------------------------------------------------------------------------------------
 
     def check(self) -> str:
         """Everything that the module's first lines say; how many log compactions there were."""
         expected = [self.rows[at] for at in sorted(self.rows)]
-        for on, scan in (("false", "false"), ("true", "true")):
-            options = {"hoodie.metadata.enable": on, "hoodie.optimized.log.blocks.scan.enable": scan}
-            rows = self.peer.read(self.path, _COLUMNS, options)
-            same(f"rows of Hudi, metadata {on}, optimised {scan}", sorted(rows, key=_place), expected)
+        readers = [
+            {"hoodie.metadata.enable": on, "hoodie.optimized.log.blocks.scan.enable": on} for on in ("false", "true")
+        ]
+        check_hudi_rows(self.peer, self.path, expected, readers)
         client = MetaClient.load(self.path, listing=MetadataListing())
         ours = HudiTable(client).scan().to_arrow().select(_COLUMNS).to_pylist()
-        same("our rows", sorted(ours, key=_place), expected)
+        same("our rows", in_order(ours), expected)
         report = validate(MetaClient.load(self.path))
         same("our validation", str(report) if report.errors else "", "")
         return self.look_at_log_compactions(client)
@@ -232,20 +233,6 @@ class Life:
         lister = DirectoryLister(client.storage)
         there = committed_files(client, lister.files(lister.partitions())).to_pylist()
         same("files of Hudi's listing", listed, {(row["partition"], row["name"]) for row in there})
-
-
-def _place(row: Row) -> tuple[str, str]:
-    return str(row["part"]), str(row["id"])
-
-
-def same(what: str, actual: Any, expected: Any) -> None:
-    """Compare; the error shows what differs."""
-    if actual == expected:
-        return
-    if not isinstance(actual, list | set):
-        raise DifferenceError(f"{what}: {str(actual)[:700]} and not {str(expected)[:700]}")
-    lost, more = ([one for one in left if one not in right] for left, right in ((expected, actual), (actual, expected)))
-    raise DifferenceError(f"{what}: lacks {str(lost)[:700]}, has {str(more)[:700]} too")
 
 
 def run(

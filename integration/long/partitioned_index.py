@@ -33,9 +33,17 @@ from hudi_hive.timeline.instants import COMMIT
 from hudi_hive.write.rollback import create_savepoint, delete_savepoint, restore, rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import clean, cluster, compact
-from integration.support.action_runs import print_counts, run_actions
+from integration.support.action_runs import (
+    FEW_TASKS,
+    check_hudi_rows,
+    in_order,
+    print_counts,
+    refuse_nothing_done,
+    run_actions,
+    same,
+)
 from integration.support.hudi_peer import HudiPeer
-from integration.support.matrix import TYPES, DifferenceError
+from integration.support.matrix import TYPES
 
 FIRSTS = ("ours", "hudi")
 VERSION = 9
@@ -62,9 +70,7 @@ _THEIRS = {
     "hoodie.datasource.write.partitionpath.field": "part",
     "hoodie.datasource.write.precombine.field": "ts",
     "hoodie.datasource.write.partitionpath.urlencode": "true",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
-    "hoodie.delete.shuffle.parallelism": "2",
+    **FEW_TASKS,
 }
 _DDL = "id string, part string, ts long, name string"
 _COLUMNS = ("id", "part", "ts", "name")
@@ -104,16 +110,16 @@ class Life:
         yield "ours upsert by the simple index", lambda: self.put("ours", range(5), "a-b_c", **_BY_FILES)
         compacted = {} if self.kind == "COPY_ON_WRITE" else _COMPACTED
         if compacted:
-            yield "ours compact", lambda: self.some(compact(self.context))
+            yield "ours compact", lambda: refuse_nothing_done(compact(self.context))
         yield "hudi delete", lambda: self.delete("hudi", range(5, 8), "a-b_c")
         yield "ours insert_overwrite", self.overwrite
         yield "hudi upsert", lambda: self.put("hudi", range(7, 12), "x", "a-b_c")
-        yield "ours cluster", lambda: self.some(cluster(self.context))
+        yield "ours cluster", lambda: refuse_nothing_done(cluster(self.context))
         yield "hudi upsert and compact", lambda: self.put("hudi", range(9, 17), "x", "n/e w", **compacted)
         yield "ours take back a new partition", self.take_back
         yield "hudi upsert into it", lambda: self.put("hudi", range(3), "later", "x")
         yield "ours delete a partition", lambda: self.delete_partition("z%", "z%25")
-        yield "ours clean", lambda: self.some([clean(self.context)])
+        yield "ours clean", lambda: refuse_nothing_done([clean(self.context)])
         yield "ours upsert into it", lambda: self.put("ours", range(6), "z%", "x")
         yield "hudi upsert into it", lambda: self.put("hudi", range(3, 9), "z%")
         yield "ours restore a savepoint", self.go_back
@@ -184,22 +190,15 @@ class Life:
         delete_savepoint(self.context, point)
         self.rows = before
 
-    @staticmethod
-    def some(done: list[Any]) -> None:
-        if not done:
-            raise DifferenceError("the service did nothing")
-
     # -- what is seen ------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
         """Everything that the module's first lines say."""
         expected = [self.rows[at] for at in sorted(self.rows)]
-        for on in ("false", "true"):
-            found = self.peer.read(self.path, _COLUMNS, {"hoodie.metadata.enable": on})
-            same(f"rows of Hudi, metadata {on}", sorted(found, key=_place), expected)
+        check_hudi_rows(self.peer, self.path, expected, [{"hoodie.metadata.enable": on} for on in ("false", "true")])
         client = MetaClient.load(self.path, listing=MetadataListing())
         ours = HudiTable(client).scan().to_arrow().select(_COLUMNS).to_pylist()
-        same("our rows", sorted(ours, key=_place), expected)
+        same("our rows", in_order(ours), expected)
         report = validate(MetaClient.load(self.path))
         same("our validation", str(report) if report.errors else "", "")
         same("the index as Hudi reads it", self.indexed(), self.places())
@@ -238,25 +237,12 @@ _COMPACTED = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.
 _BY_FILES = {"hoodie.index.type": "SIMPLE"}
 
 
-def _place(row: Row) -> tuple[str, str]:
-    return str(row["part"]), str(row["id"])
-
-
 def _file_id(row: Row) -> str:
     if row.get("fileIdEncoding") == 1:
         return str(row["fileId"])
     halves = (row["fileIdHighBits"] % 2**64, row["fileIdLowBits"] % 2**64)
     number = row["fileIndex"]
     return f"{UUID(int=(halves[0] << 64) | halves[1])}{'' if number == -1 else f'-{number}'}"
-
-
-def same(what: str, actual: Any, expected: Any) -> None:
-    """Compare; the error shows what differs."""
-    if actual != expected:
-        lost, more = (
-            [one for one in left if one not in right] for left, right in ((expected, actual), (actual, expected))
-        )
-        raise DifferenceError(f"{what}: lacks {str(lost)[:700]}, has {str(more)[:700]} too")
 
 
 def run(

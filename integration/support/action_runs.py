@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from integration.support.hudi_peer import HudiPeer
 from integration.support.matrix import DifferenceError
 
+FEW_TASKS = {f"hoodie.{operation}.shuffle.parallelism": "2" for operation in ("upsert", "insert", "delete")}
+"""Options of real Hudi's writes, for tables of few rows."""
+
 _LONGEST = 2500
+_SHOWN = 700
 
 
 def run_actions(
@@ -40,6 +47,48 @@ def run_actions(
             if not isinstance(error, DifferenceError):
                 tell(traceback.format_exc()[-_LONGEST:])
     return total, passed
+
+
+def refuse_nothing_done(done: Sequence[object]) -> None:
+    """Refuse that a service had nothing to do.
+
+    Raises:
+        DifferenceError: it did nothing.
+    """
+    if not done:
+        raise DifferenceError("the service did nothing")
+
+
+def same(what: str, actual: Any, expected: Any) -> None:
+    """Compare two values, or lists and sets entry by entry.
+
+    Raises:
+        DifferenceError: they differ; it shows in what.
+    """
+    if actual == expected:
+        return
+    if not isinstance(actual, list | set):
+        raise DifferenceError(f"{what}: {str(actual)[:_SHOWN]} and not {str(expected)[:_SHOWN]}")
+    lost, more = ([one for one in left if one not in right] for left, right in ((expected, actual), (actual, expected)))
+    raise DifferenceError(f"{what}: lacks {str(lost)[:_SHOWN]}, has {str(more)[:_SHOWN]} too")
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows by partition and key: by their columns ``part`` and ``id``."""
+    return sorted(rows, key=lambda row: (str(row["part"]), str(row["id"])))
+
+
+def check_hudi_rows(
+    peer: HudiPeer, path: Path, expected: Sequence[dict[str, Any]], readers: Iterable[Mapping[str, str]]
+) -> None:
+    """Compare the rows of a table, as real Hudi reads it under each of some options, with those that it should have.
+
+    Raises:
+        DifferenceError: they differ.
+    """
+    for options in readers:
+        rows = peer.read(path, list(expected[0]), dict(options))
+        same(f"rows of Hudi, {options}", in_order(rows), expected)
 
 
 def print_counts(counts: Iterable[tuple[int, int]]) -> int:

@@ -72,6 +72,16 @@ def _show_plan(instants: Sequence[Instant], output: Output, nothing: str) -> Non
         output.note(nothing)
 
 
+def _show_done(
+    services: TableServices, instants: Sequence[Instant], output: Output, nothing: str, *, schedule: bool
+) -> None:
+    """Print what a service did, or with ``schedule`` planned."""
+    if schedule:
+        _show_plan(instants, output, nothing)
+    else:
+        _show_commits(services, instants, output, nothing)
+
+
 @click.command(short_help="Merge log files into new base files.")
 @service_target
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
@@ -82,10 +92,7 @@ def compact(target: ServiceTarget, schedule: bool, execute: bool, output: Output
     _refuse_both(schedule=schedule, execute=execute)
     services = target.open("compaction")
     instants = services.compact(schedule=schedule, execute=execute)
-    if schedule:
-        _show_plan(instants, output, _NOT_COMPACTED)
-    else:
-        _show_commits(services, instants, output, "no compaction is planned" if execute else _NOT_COMPACTED)
+    _show_done(services, instants, output, "no compaction is planned" if execute else _NOT_COMPACTED, schedule=schedule)
 
 
 @click.command(name="log-compact", short_help="Merge log blocks without their base files.")
@@ -102,10 +109,9 @@ def log_compact(target: ServiceTarget, schedule: bool, execute: bool, output: Ou
     _refuse_both(schedule=schedule, execute=execute)
     services = target.open("log compaction")
     instants = services.log_compact(schedule=schedule, execute=execute)
-    if schedule:
-        _show_plan(instants, output, _NOT_LOG_COMPACTED)
-    else:
-        _show_commits(services, instants, output, "no log compaction was done" if execute else _NOT_LOG_COMPACTED)
+    _show_done(
+        services, instants, output, "no log compaction was done" if execute else _NOT_LOG_COMPACTED, schedule=schedule
+    )
 
 
 @click.command(short_help="Join small file groups, sorted if asked.")
@@ -132,10 +138,7 @@ def cluster(
     services = target.open("clustering")
     columns = (sort_columns,) if sort_columns else ()
     instants = services.cluster(sort_columns=columns, layout=layout, schedule=schedule, execute=execute)
-    if schedule:
-        _show_plan(instants, output, _NOT_CLUSTERED)
-    else:
-        _show_commits(services, instants, output, "no clustering is planned" if execute else _NOT_CLUSTERED)
+    _show_done(services, instants, output, "no clustering is planned" if execute else _NOT_CLUSTERED, schedule=schedule)
 
 
 @click.command(short_help="Delete file slices that nothing needs any more.")

@@ -247,7 +247,7 @@ def undo(
         if storage.replaces_atomically:
             context.writer.delete(target, [State.INFLIGHT])  # of which a late request would make it complete again
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
-    if target.action in (REPLACE_COMMIT, CLUSTERING):
+    if target.action in (REPLACE_COMMIT, CLUSTERING) and context.client.config.is_merge_on_read:
         remove_hashing(storage, target.requested)
     parts = context.executor.map(partial(undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}

@@ -8,7 +8,6 @@ Source: docs/format.md#plans, RFC-19.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.batches import rows_by_number
-from hudi_hive.errors import CommitOutcomeUnknownError, UnsupportedTableError, WriteConflictError, WriteError
+from hudi_hive.errors import UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options.buckets import BUCKET_ENGINE, CONSISTENT_HASHING
 from hudi_hive.options.write import INDEX_TYPE
@@ -43,19 +42,15 @@ from hudi_hive.write.files import (
     Attempt,
     WriteContext,
     joined,
-    remove_unclaimed,
     status,
-    try_remove_markers,
-    write_stats,
 )
 from hudi_hive.write.index import IndexOptions, hashed_partitions, ring_hashes
 from hudi_hive.write.options import ClusteringSettings, WriteConfig
-from hudi_hive.write.rollback import keeps_plan, requested_again, rollback
+from hudi_hive.write.rollback import keeps_plan, requested_again
 from hudi_hive.write.service_base import (
     Claim,
     ServiceContext,
     claim,
-    ending,
     is_beating,
     pending_still,
     refuse_buckets,
@@ -81,8 +76,7 @@ from hudi_hive.write.services.rewrite import (
     with_source_files,
     write_base,
 )
-
-_log = logging.getLogger(__name__)
+from hudi_hive.write.services.runs import carried_through, settled_stats
 
 _BATCH_ROWS: Final = 65_536
 
@@ -232,20 +226,8 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
 
 def _completed(context: ServiceContext, own: Claim) -> Instant:
     """Execute a clustering that is this process's; errors as of :func:`execute_clustering`."""
-    try:
-        with ending(own.heartbeat, own.instant.requested):
-            done = _run(own)
-    except CommitOutcomeUnknownError:
-        raise  # it may be complete
-    except Exception as failure:
-        try:
-            # A plan that others came before never succeeds, and bars its file groups as long as it is there.
-            rollback(context, own.instant, drop_plan=isinstance(failure, WriteConflictError))
-        except Exception as error:
-            _log.warning("clustering %s was not undone, its next run will: %s", own.instant.requested, error)
-        raise
-    try_remove_markers(context.client.storage, done.requested, made_here=context.knows_markers)
-    return done
+    # A plan that others came before never succeeds, and bars its file groups as long as it is there.
+    return carried_through(context, own, _run, "clustering", plan_is_lost=(WriteConflictError,))
 
 
 def _run(own: Claim) -> Instant:
@@ -256,13 +238,10 @@ def _run(own: Claim) -> Instant:
     order = RowOrder.of_plan(plan.strategy_params, context.options)
     order.check(write_context.schema, client.base_path)
     statuses = joined(context.executor.map(_cluster_group, _tasks(context, write_context, plan, order)))
-    if not context.knows_markers:
-        remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
-    client.storage.flush(statuses["path"].to_pylist())
+    stats = settled_stats(context, time, statuses)
     replaced: dict[str, list[str]] = defaultdict(list)
     for row in plan.slices.select(["partition", "file_id"]).to_pylist():
         replaced[row["partition"]].append(row["file_id"])
-    stats = write_stats(statuses, layout=client.config.layout)
     metadata = replace(metadata, operation=CLUSTER, stats=stats, replaced=replaced)
 
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses, replaced))

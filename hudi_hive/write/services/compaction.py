@@ -8,7 +8,6 @@ Source: docs/format.md#plans.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import CommitOutcomeUnknownError, UnsupportedTableError, WriteError
+from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
@@ -32,18 +31,14 @@ from hudi_hive.write.files import (
     Attempt,
     WriteContext,
     joined,
-    remove_unclaimed,
     status,
-    try_remove_markers,
-    write_stats,
 )
 from hudi_hive.write.options import CompactionSettings, WriteConfig
-from hudi_hive.write.rollback import requested_again, rollback
+from hudi_hive.write.rollback import requested_again
 from hudi_hive.write.service_base import (
     Claim,
     ServiceContext,
     claim,
-    ending,
     is_beating,
     refuse_pending_restore,
     refuse_pending_undo,
@@ -57,8 +52,7 @@ from hudi_hive.write.services.rewrite import (
     with_source_files,
     write_base,
 )
-
-_log = logging.getLogger(__name__)
+from hudi_hive.write.services.runs import carried_through, settled_stats
 
 _COMPACT: Final = "COMPACT"
 _MIB: Final = 1 << 20
@@ -283,19 +277,7 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
 
 def _completed(context: ServiceContext, own: Claim) -> Instant:
     """Execute a compaction that is this process's; errors as of :func:`execute_compaction`."""
-    try:
-        with ending(own.heartbeat, own.instant.requested):
-            done = _run(own)
-    except CommitOutcomeUnknownError:
-        raise  # it may be complete
-    except Exception:
-        try:
-            rollback(context, own.instant)
-        except Exception as error:
-            _log.warning("compaction %s was not undone, its next run will: %s", own.instant.requested, error)
-        raise
-    try_remove_markers(context.client.storage, done.requested, made_here=context.knows_markers)
-    return done
+    return carried_through(context, own, _run, "compaction")
 
 
 def _run(own: Claim) -> Instant:
@@ -309,10 +291,7 @@ def _run(own: Claim) -> Instant:
         base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
         tasks.append(_Task(write_context, plan_of(context, write_context, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
-    if not context.knows_markers:
-        remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
-    client.storage.flush(statuses["path"].to_pylist())
-    stats = write_stats(statuses, layout=client.config.layout)
+    stats = settled_stats(context, time, statuses)
     metadata = replace(metadata, operation=_COMPACT, stats=stats, compacted=True)
 
     operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import CommitOutcomeUnknownError, UnsupportedTableError, WriteConflictError
+from hudi_hive.errors import UnsupportedTableError, WriteConflictError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.scan import SliceReader, partition_columns
@@ -38,10 +38,7 @@ from hudi_hive.write.files import (
     TargetSlices,
     WriteContext,
     joined,
-    remove_unclaimed,
-    try_remove_markers,
     write_compacted_log,
-    write_stats,
 )
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import rollback
@@ -49,7 +46,6 @@ from hudi_hive.write.service_base import (
     Claim,
     ServiceContext,
     claim,
-    ending,
     is_beating,
     pending_still,
     refuse_pending_restore,
@@ -58,6 +54,7 @@ from hudi_hive.write.service_base import (
 )
 from hudi_hive.write.services.compaction import busy_groups, refuse_copy_on_write, slice_metrics
 from hudi_hive.write.services.rewrite import plan_of, service_write_context, slices_of, with_source_files
+from hudi_hive.write.services.runs import carried_through, settled_stats
 
 _log = logging.getLogger(__name__)
 
@@ -250,19 +247,7 @@ def execute_log_compaction(context: ServiceContext, instant: Instant) -> Instant
 
 def _completed(context: ServiceContext, own: Claim) -> Instant:
     """Execute a log compaction that is this process's, or undo it with its plan."""
-    try:
-        with ending(own.heartbeat, own.instant.requested):
-            done = _run(own)
-    except CommitOutcomeUnknownError:
-        raise  # it may be complete
-    except Exception:
-        try:
-            rollback(context, own.instant)
-        except Exception as error:
-            _log.warning("log compaction %s was not undone, its next run will: %s", own.instant.requested, error)
-        raise
-    try_remove_markers(context.client.storage, done.requested, made_here=context.knows_markers)
-    return done
+    return carried_through(context, own, _run, "log compaction")
 
 
 @dataclass(frozen=True)
@@ -288,10 +273,7 @@ def _run(own: Claim) -> Instant:
         for number, target in enumerate(targets)
     ]
     statuses = joined(context.executor.map(_merge_blocks, tasks))
-    if not context.knows_markers:
-        remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
-    client.storage.flush(statuses["path"].to_pylist())
-    stats = write_stats(statuses, layout=client.config.layout)
+    stats = settled_stats(context, time, statuses)
     metadata = replace(metadata, operation=LOG_COMPACT, stats=stats, compacted=True)
     payload = encode_commit(metadata, client.config.layout)
 

@@ -27,7 +27,7 @@ from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files import write_tasks
 from hudi_hive.write.rollback.rollback_action import rollback
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services import archival, log_compaction
+from hudi_hive.write.services import archival, log_compaction, runs
 from hudi_hive.write.services.compaction import compact, schedule_compaction
 from hudi_hive.write.services.log_compaction import execute_log_compaction, log_compact, schedule_log_compaction
 from tests.support.fixture_tables import VERSIONS
@@ -132,7 +132,7 @@ def test_rows_of_hudis_tables_stay(case: str, number: int, tmp_path: Path) -> No
     assert all_rows(path) == before
 
 
-def test_the_metadata_table_is_kept(tmp_path: Path) -> None:
+def test_log_compaction_and_its_rollback_update_the_metadata_table(tmp_path: Path) -> None:
     path = copy_of("v9_mor_part_rli", tmp_path)
     before = all_rows(path)
     on = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "true"}
@@ -180,7 +180,7 @@ def test_a_run_that_fails_leaves_nothing(version: int, tmp_path: Path) -> None:
     make(path, version)
     seen = files(path)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(HudiHiveError):
-        patch.setattr(log_compaction, "write_stats", lambda *_, **__: refuse())
+        patch.setattr(runs, "write_stats", lambda *_, **__: refuse())
         log_compact(context_of(path, **TWO))
     assert not MetaClient.load(path).timeline.pending({LOG_COMPACTION})
     assert values(path) == EXPECTED and blocks_read(path) == 4
@@ -193,7 +193,7 @@ def refuse() -> None:
     raise UnsupportedTableError("this is not written")
 
 
-def test_a_plan_that_a_compaction_has_passed_is_given_up(tmp_path: Path) -> None:
+def test_a_log_compaction_plan_is_dropped_after_a_compaction_of_its_slice(tmp_path: Path) -> None:
     path = tmp_path / "t"
     make(path, 9)
     planned = schedule_log_compaction(context_of(path, **TWO))
