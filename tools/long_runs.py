@@ -40,6 +40,7 @@ RUNS = (
     "integration.long.partitioned_index",
     "integration.long.consistent_buckets",
     "integration.long.log_compaction",
+    "integration.long.base_file_formats",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",

@@ -1,11 +1,11 @@
 """Every option that is accepted anywhere, declared once: in come names and texts, out come typed values or errors.
 
-Options are grouped by subject in the modules ``table``, ``write``, ``buckets``, ``services``, ``locks``, ``read``,
-``jobs``, ``sync``, ``metastore``, ``storage``, ``harmless`` and ``unsupported``; an :class:`OptionSet` is what one face
-accepts.
+Options are grouped by subject in the modules ``table``, ``write``, ``base_files``, ``buckets``, ``services``,
+``locks``, ``read``, ``jobs``, ``sync``, ``metastore``, ``storage``, ``harmless`` and ``unsupported``; an
+:class:`OptionSet` is what one face accepts.
 """
 
-from hudi_hive.options import buckets, jobs, locks, metastore, read, services, storage, sync, table, write
+from hudi_hive.options import base_files, buckets, jobs, locks, metastore, read, services, storage, sync, table, write
 from hudi_hive.options.declaration import Face, Option, Outcome, Refused
 from hudi_hive.options.kinds import (
     KEY_GENERATOR_CLASSES,
@@ -57,6 +57,7 @@ __all__ = [
     "WriteOptions",
     "as_text",
     "as_texts",
+    "base_files",
     "buckets",
     "field_values",
     "fill",

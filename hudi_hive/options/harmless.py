@@ -32,6 +32,8 @@ _LISTING: Final = "it says how Hudi comes by a listing of files; the files are t
 _CLEAN: Final = "it says how files to clean are looked for; the same files are deleted"
 _BEHIND: Final = "the service runs behind the commit either way, and the next write waits for it"
 _SCAN: Final = "it chooses between Hudi's ways to read log files; the rows are the same"
+_HFILE_BLOCKS: Final = "readers of Hudi lose what is at the end of large blocks: they are small whatever it says"
+_ORC_BLOCKS: Final = "it says how stripes lie in the blocks of HDFS; rows and stripes are the same"
 _PARQUET: Final = "columns of files are matched by name, or by the table's own ids"
 
 
@@ -88,6 +90,8 @@ HARMLESS_OPTIONS: Final = (
         "Bytes after which Hudi begins another log file.",
         "each delta commit writes log files of its own, and appends to none",
     ),
+    _harmless("hoodie.hfile.block.size", integer, "Bytes of a block of HFiles.", _HFILE_BLOCKS),
+    _harmless("hoodie.orc.block.size", integer, "Bytes of a block of the file system.", _ORC_BLOCKS),
     _harmless("hoodie.parquet.field_id.write.enabled", boolean, "Write field ids into Parquet files.", _PARQUET),
     _harmless(
         "hoodie.write.buffer.limit.bytes",

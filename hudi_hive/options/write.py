@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.names import HOODIE_DATASOURCE_WRITE_OPERATION
+from hudi_hive.options.base_files import FORMAT_OPTIONS
 from hudi_hive.options.buckets import BUCKET_OPTIONS
 from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.kinds import DuplicatePolicy, IndexType, Operation
@@ -179,22 +180,6 @@ RECORD_SIZE_THRESHOLD: Final = Option(
     "How much of a small file limit a commit must have written for its rows' size to count.",
     honoured_by=(WRITE,),
 )
-BLOCK_SIZE: Final = Option(
-    "hoodie.parquet.block.size", positive, 120 * MB, "Bytes of a row group of base files.", honoured_by=(WRITE,)
-)
-PAGE_SIZE: Final = Option(
-    "hoodie.parquet.page.size", positive, MB, "Bytes of a page of base files.", honoured_by=(WRITE,)
-)
-DICTIONARY: Final = Option(
-    "hoodie.parquet.dictionary.enabled", boolean, True, "Encode columns by dictionaries.", honoured_by=(WRITE,)
-)
-COMPRESSION: Final = Option(
-    "hoodie.parquet.compression.codec",
-    choice("gzip", "snappy", "zstd", "uncompressed", "lz4"),
-    "gzip",
-    "Compression of base files and of Parquet log blocks.",
-    honoured_by=(WRITE,),
-)
 BLOOM_ENABLED: Final = Option(
     "hoodie.parquet.bloom.filter.enabled",
     boolean,
@@ -242,10 +227,7 @@ FILE_OPTIONS: Final = (
     INSERT_SPLIT_SIZE,
     INSERT_AUTO_SPLIT,
     RECORD_SIZE_THRESHOLD,
-    BLOCK_SIZE,
-    PAGE_SIZE,
-    DICTIONARY,
-    COMPRESSION,
+    *FORMAT_OPTIONS,
     BLOOM_ENABLED,
     LOG_BLOCK_SIZE,
     LOG_BLOCK_FORMAT,

@@ -16,13 +16,15 @@ import pyarrow as pa
 def is_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:
     """Whether a file's values are of the table's type although the file labels them with another one.
 
-    So are microseconds in UTC where the table has milliseconds in UTC, and plain numbers of 64 bits where the table
-    has timestamps without a time zone.
+    So are microseconds in UTC where the table has milliseconds in UTC, and plain numbers where the table has timestamps
+    without a time zone, or times of the day, which ORC has no type for.
 
     Args:
         file: a primitive type in a file or log block.
         table: the type in the table's schema.
     """
+    if pa.types.is_time(table):
+        return bool(pa.types.is_integer(file) and file.bit_width == table.bit_width)
     if not pa.types.is_timestamp(table) or table.unit not in ("ms", "us"):
         return False
     if table.tz is None:
@@ -38,7 +40,7 @@ def may_be_mislabelled(table: pa.DataType) -> bool:
     """
     if pa.types.is_nested(table):
         return any(may_be_mislabelled(table.field(i).type) for i in range(table.num_fields))
-    return bool(pa.types.is_timestamp(table) and (table.tz is None or table.unit == "ms"))
+    return bool(pa.types.is_time(table) or (pa.types.is_timestamp(table) and (table.tz is None or table.unit == "ms")))
 
 
 def holds_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:

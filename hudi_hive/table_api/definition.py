@@ -26,4 +26,5 @@ class TableFields(TypedDict, total=False):
     timezone: str
     create_schema: Mapping[str, Any] | str | None
     database: str | None
+    base_file_format: str
     properties: Mapping[str, str] | None

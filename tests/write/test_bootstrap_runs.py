@@ -131,6 +131,7 @@ def test_what_is_refused_leaves_nothing(tmp_path):
     refused(tmp_path, UnsupportedFormatError, "not Parquet", another_format)
     refused(tmp_path, HudiHiveError, "null|record key", null_keys)
     refused(tmp_path, HudiHiveError, "hoodie.bootstrap.base.path", **{"hoodie.bootstrap.base.path": "/elsewhere"})
+    refused(tmp_path, InvalidOptionError, "skeletons", **{"hoodie.table.base.file.format": "ORC"})
     refused(tmp_path, PartitionValueError, "partition", **{"hoodie.datasource.write.partitionpath.field": ""})
 
 

@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS, canonical, encode_value, fixture_names, unzip_fixture
 from tests.support.running.long import with_long_cases
 
-_NOT_WRITTEN = {"cow_orc": "format ORC"}
 _TIMES = "hoodie.keygen.timebased."
 _OPTIONS = {
     "cow_tskey_hive": {f"{_TIMES}timestamp.type": "EPOCHMILLISECONDS"},
@@ -51,12 +50,6 @@ def test_rows_are_as_a_model_says(name: str, tmp_path: Path) -> None:
     schema = pa.schema([field for field in model.schema if field.name not in META_FIELDS])
     rows = model.select(schema.names).to_pylist()
     options = _OPTIONS.get(_case(name), {})
-    if _case(name) in _NOT_WRITTEN:
-        before = _files(path)
-        with pytest.raises(UnsupportedTableError, match=_NOT_WRITTEN[_case(name)]):
-            table.upsert(pa.Table.from_pylist(rows, schema), options)
-        assert _files(path) == before
-        return
     updates = [_changed(row, schema, table) for row in rows[::2]]
     added = _added(updates[0] if updates else dict.fromkeys(schema.names), schema, table)
     report = table.upsert(pa.Table.from_pylist([*updates, added], schema), options)

@@ -15,8 +15,9 @@ from hudi_hive.formats.base.base_file import (
     in_range,
     select,
 )
-from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, ParquetSettings, WrittenBase
+from hudi_hive.formats.base.base_file_writer import BaseFileWriter, WrittenBase
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
+from hudi_hive.formats.base.creating import create_base_file
 from hudi_hive.formats.base.opening import open_base_file
 from hudi_hive.formats.base.parquet_base_file import (
     RowGroup,
@@ -26,6 +27,7 @@ from hudi_hive.formats.base.parquet_base_file import (
     row_groups_of,
     sole_value,
 )
+from hudi_hive.formats.base.settings import CODECS, BaseFileSettings, HFileSettings, OrcSettings, ParquetSettings
 
 __all__ = [
     "BATCH_ROWS",
@@ -34,13 +36,17 @@ __all__ = [
     "WRAPPED",
     "WRAPPERS",
     "BaseFile",
+    "BaseFileSettings",
+    "BaseFileWriter",
     "ByteRange",
     "ColumnRanges",
+    "HFileSettings",
     "NamedColumns",
-    "ParquetBaseWriter",
+    "OrcSettings",
     "ParquetSettings",
     "RowGroup",
     "WrittenBase",
+    "create_base_file",
     "decoding",
     "empty_columns",
     "in_range",

@@ -1,7 +1,4 @@
-"""Writes Parquet base files with the metadata of Hudi's in their footer.
-
-Each page has a checksum. Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes,
-timestamps as 64-bit numbers.
+"""Writes base files of any format: what goes into every footer, and what a written file is told to hold.
 
 Source: docs/format.md#base-files.
 """
@@ -9,7 +6,7 @@ Source: docs/format.md#base-files.
 from __future__ import annotations
 
 import json
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,34 +15,21 @@ from typing import Any, Final, Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from hudi_hive.errors import InvalidOptionError, SchemaError, StorageError
+from hudi_hive.errors import SchemaError, StorageError
 from hudi_hive.formats.base.column_ranges import ColumnRanges
-from hudi_hive.formats.hash import BloomBuilder, BloomSettings
+from hudi_hive.formats.hash import BloomBuilder, BloomFilter, BloomSettings
 from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.storage import Storage
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
-_SCHEMA: Final = "parquet.avro.schema"
 _BLOOM: Final = "org.apache.hudi.bloomfilter"
 _BLOOM_TYPE: Final = "hoodie_bloom_filter_type_code"
 _LEAST_KEY: Final = "hoodie_min_record_key"
 _GREATEST_KEY: Final = "hoodie_max_record_key"
 
-# Arrow's own default of gzip is the slowest level. Level 3 takes half the time of zlib's default for 2 % more bytes.
-CODECS: Final[Mapping[str, int | None]] = {"gzip": 3, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
-"""Compression codecs and the level that each is used with."""
-
 _HIGH: Final = r"[\x{E000}-\x{10FFFF}]"
 _FIRST_HIGH_BYTE: Final = 0xEE
-
-_GROUP_BYTES: Final = 120 << 20
-"""Bytes of a row group (``hoodie.parquet.block.size``)."""
-
-
-_SAMPLE_ROWS: Final = 20_000
-"""Rows that tell whether a dictionary is worth its bytes; also what the first page of Hudi's writer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,39 +53,72 @@ class WrittenBase:
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSettings:
-    """How Parquet files are encoded.
+class FileFooter:
+    """What a base file holds beside its rows.
 
     Attributes:
-        codec: compression of pages: gzip, zstd, snappy, lz4 or uncompressed.
-        row_group_bytes: bytes in memory after which a row group is written.
-        page_bytes: bytes of values, before compression, after which a page ends.
-        dictionary: whether columns of few values are written as dictionaries, all others never; files with nested
-            columns try one of each.
+        avro_schema: Avro schema of the rows, as JSON.
+        bloom: filter of the record keys; None without one.
+        bounds: least and greatest record key; None without keys.
     """
 
-    codec: str = "gzip"
-    row_group_bytes: int = _GROUP_BYTES
-    page_bytes: int = 1 << 20
-    dictionary: bool = True
+    avro_schema: str
+    bloom: BloomFilter | None
+    bounds: tuple[str, str] | None
+
+    def texts(self, schema_name: str) -> dict[str, str]:
+        """Key-value metadata of the footer of a Parquet or an ORC file.
+
+        Args:
+            schema_name: what it calls the Avro schema.
+        """
+        texts = {schema_name: self.avro_schema}
+        if self.bloom is not None:
+            texts |= {_BLOOM: self.bloom.encode(), _BLOOM_TYPE: self.bloom.kind}
+            if self.bounds is not None:
+                texts |= dict(zip((_LEAST_KEY, _GREATEST_KEY), self.bounds, strict=True))
+        return texts
 
 
-class ParquetBaseWriter:
-    """Writes one Parquet base file under its final name; a context manager that closes it.
+class RowEncoder(ABC):
+    """Base class of what turns rows into the bytes of a file of one format.
+
+    Args:
+        schema: Arrow schema of the rows, meta columns included.
+        path: URI of the file, for messages.
+    """
+
+    def __init__(self, schema: pa.Schema, path: str) -> None:
+        self.schema = schema.remove_metadata()
+        self.path = path
+
+    @abstractmethod
+    def append(self, stream: pa.NativeFile, batch: pa.RecordBatch) -> None:
+        """Write rows to the file, or keep them for later."""
+
+    @abstractmethod
+    def finish(self, stream: pa.NativeFile, footer: FileFooter) -> dict[str, tuple[int, int]]:
+        """Write all rows that are left and the footer; the bytes of each leaf column, compressed and uncompressed."""
+
+    @abstractmethod
+    def drop_rows(self) -> None:
+        """Forget rows that are kept for later."""
+
+
+class BaseFileWriter:
+    """Writes one base file under its final name; a context manager that closes it.
 
     Args:
         storage: the table's storage.
         path: the file, relative to it.
-        schema: Arrow schema of the rows, meta columns included.
         avro_schema: Avro schema of the rows, for the footer.
-        bloom: whether, and in which size, the footer holds a filter of the record keys; files without the column
+        encoder: of the file's format, with the columns of the file.
+        bloom: whether, and in which size, the file holds a filter of the record keys; files without the column
             ``_hoodie_record_key`` have none.
-        settings: how the file is encoded.
         statistics: whether :meth:`close` tells the ranges of columns.
 
     Raises:
-        InvalidOptionError: an unknown codec.
-        SchemaError: a type that Parquet files of Hudi tables do not have.
+        SchemaError: a type that base files of Hudi tables do not have.
         StorageError: the file cannot be made.
     """
 
@@ -109,54 +126,22 @@ class ParquetBaseWriter:
         self,
         storage: Storage,
         path: str,
-        schema: pa.Schema,
         avro_schema: Mapping[str, Any],
+        encoder: RowEncoder,
         *,
         bloom: bool | BloomSettings = True,
-        settings: ParquetSettings | None = None,
         statistics: bool = True,
     ) -> None:
-        settings = settings or ParquetSettings()
-        self._settings = settings
-        self._codec = settings.codec.strip().lower()
-        if self._codec not in CODECS:
-            remedy = f"one of {', '.join(CODECS)}"
-            raise InvalidOptionError(
-                f"Parquet compression codec {settings.codec!r}", path=storage.uri(path), remedy=remedy
-            )
-        self._path = storage.uri(path)
-        self._schema = schema.remove_metadata()
+        self._path, self._encoder, self._schema = storage.uri(path), encoder, encoder.schema
         self._avro_schema = avro_schema
-        self._keys = schema.get_field_index(RECORD_KEY)
+        self._keys = self._schema.get_field_index(RECORD_KEY)
         bloom_settings = BloomSettings() if bloom is True else bloom
         self._bloom = BloomBuilder(bloom_settings) if bloom_settings and self._keys >= 0 else None
         self._ranges = ColumnRanges(self._schema) if statistics else ColumnRanges(pa.schema([]))
-        self._group_bytes = max(1, settings.row_group_bytes)
         self._rows = 0
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_bytes = 0
         self._bounds: tuple[str, str] | None = None
         self._check_types()
-        self._writer: pq.ParquetWriter | None = None  # opened when the first rows are known
         self._stream = storage.open_output(path)
-
-    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
-        """Arrow's writer of the file, whose first rows tell what is written as dictionaries."""
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(
-                self._stream,
-                self._schema,
-                compression=None if self._codec == "uncompressed" else self._codec,
-                compression_level=CODECS[self._codec],
-                data_page_size=self._settings.page_bytes,
-                use_dictionary=_with_few_values(first) if self._settings.dictionary else False,
-                version="2.6",
-                data_page_version="1.0",
-                use_compliant_nested_type=True,
-                write_page_checksum=True,
-                store_schema=False,
-            )
-        return self._writer
 
     def _check_types(self) -> None:
         for entry in self._schema:
@@ -195,26 +180,10 @@ class ParquetBaseWriter:
             self._bounds = _java_bounds(self._bounds, keys)
             if self._bloom is not None:
                 self._bloom.add(keys)
-        # Row groups end where they are full, inside of a batch too.
-        start, width = 0, max(1, batch.nbytes // batch.num_rows)
-        while start < batch.num_rows:
-            room = max(1, (self._group_bytes - self._pending_bytes) // width)
-            piece = batch.slice(start, room)
-            self._pending.append(piece)
-            self._pending_bytes += piece.num_rows * width
-            start += piece.num_rows
-            if self._pending_bytes + width > self._group_bytes:
-                self._flush()
-
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        table = pa.Table.from_batches(self._pending, self._schema)
         try:
-            self._opened(table).write_table(table, row_group_size=max(1, table.num_rows))
+            self._encoder.append(self._stream, batch)
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
-        self._pending, self._pending_bytes = [], 0
+            raise self._write_failed(error) from error
 
     def close(self) -> WrittenBase:
         """Write the remaining rows and the footer, and close the file.
@@ -222,27 +191,23 @@ class ParquetBaseWriter:
         Raises:
             StorageError: the file cannot be written.
         """
-        self._flush()
         least, greatest = (None, None) if self._bounds is None else self._bounds
-        footer = {_SCHEMA: json.dumps(self._avro_schema, separators=(",", ":"))}
-        if self._bloom is not None:
-            bloom = self._bloom.finish()
-            footer |= {_BLOOM: bloom.encode(), _BLOOM_TYPE: bloom.kind}
-            if least is not None and greatest is not None:
-                footer |= {_LEAST_KEY: least, _GREATEST_KEY: greatest}
+        avro = json.dumps(self._avro_schema, separators=(",", ":"))
+        footer = FileFooter(avro, None if self._bloom is None else self._bloom.finish(), self._bounds)
         try:
-            writer = self._opened(self._schema.empty_table())
-            writer.add_key_value_metadata(footer)
-            writer.close()
+            sizes = self._encoder.finish(self._stream, footer)
             size = int(self._stream.tell())
             self._stream.close()
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
-        return WrittenBase(size, self._rows, least, greatest, self._ranges.table(_sizes(writer)))
+            raise self._write_failed(error) from error
+        return WrittenBase(size, self._rows, least, greatest, self._ranges.table(sizes))
+
+    def _write_failed(self, error: Exception) -> StorageError:
+        return StorageError(f"base file cannot be written: {error}", path=self._path)
 
     def abandon(self) -> None:
         """Close an unfinished file without a footer; the caller deletes it."""
-        self._pending = []
+        self._encoder.drop_rows()
         if not self._stream.closed:
             self._stream.close()
 
@@ -257,71 +222,6 @@ class ParquetBaseWriter:
                 self.close()
         else:
             self.abandon()
-
-
-def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:
-    """Bytes of each leaf column, compressed and uncompressed."""
-    metadata: pq.FileMetaData = writer.writer.metadata
-    sizes: dict[str, tuple[int, int]] = {}
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for index in range(row_group.num_columns):
-            chunk = row_group.column(index)
-            packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
-            sizes[chunk.path_in_schema] = (
-                packed + chunk.total_compressed_size,
-                plain + chunk.total_uncompressed_size,
-            )
-    return sizes
-
-
-def _with_few_values(rows: pa.Table) -> list[str] | bool:
-    """The columns of a row group whose dictionary and indices are likely smaller than their values.
-
-    Hudi's writer asks that of its first page. Here that page is asked what the whole row group will hold, and so are
-    rows from all over it: neither different first rows nor long runs of one value hide that values come again.
-    Building the dictionary of a key takes a fifth of the time of a file, and makes it larger.
-    """
-    if not rows.num_rows or any(pa.types.is_nested(entry.type) for entry in rows.schema):
-        return True  # Arrow wants the names of the leaves, which it makes itself
-    samples = [rows.slice(0, _SAMPLE_ROWS)]
-    if rows.num_rows > _SAMPLE_ROWS:
-        samples.append(rows.take(np.linspace(0, rows.num_rows - 1, _SAMPLE_ROWS).astype(np.int64)))
-    return [
-        name for name in rows.column_names if any(_repeats(sample.column(name), rows.num_rows) for sample in samples)
-    ]
-
-
-def _repeats(sample: pa.ChunkedArray, rows: int) -> bool:
-    """Whether so many rows as a sample is of are smaller with a dictionary."""
-    values = len(sample) - sample.null_count
-    try:
-        distinct = int(pc.count_distinct(sample).as_py())
-    except pa.ArrowNotImplementedError:
-        return True
-    if not values:
-        return True
-    width = sample.nbytes / values  # with four bytes for the length of each text, as in the file
-    values, distinct = values * rows // len(sample), _distinct(values, distinct, rows / len(sample))
-    indices = values * max(1, (distinct - 1).bit_length()) / 8
-    return distinct * width + indices < values * width
-
-
-def _distinct(values: int, distinct: int, times: float) -> int:
-    """Different values among so many times the values, if each of them is met as often as others.
-
-    Of N values n draws meet N (1 - exp(-n / N)) ones.
-    """
-    if times <= 1 or distinct == values:
-        return round(distinct * times)
-    least, most = 0.0, float(values)  # of n / N, which more draws of fewer values make greater
-    for _ in range(50):
-        middle = (least + most) / 2
-        if -math.expm1(-middle) / middle > distinct / values:
-            least = middle
-        else:
-            most = middle
-    return max(distinct, round(-math.expm1(-most * times) * values / most))
 
 
 def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, str] | None:

@@ -9,10 +9,12 @@ from hudi_hive.formats.orc.acid import ACID_FIELDS, DELETE, INSERT, UPDATE, Buck
 from hudi_hive.formats.orc.acid_writer import CODECS, DeleteDeltaWriter, DeltaWriter
 from hudi_hive.formats.orc.column_ranges import stripe_ranges
 from hudi_hive.formats.orc.footer import read_stripes
+from hudi_hive.formats.orc.held_output import HeldOutput
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
 from hudi_hive.formats.orc.tail import JULIAN, PROLEPTIC_GREGORIAN, parse_tail, read_tail, varint
 from hudi_hive.formats.orc.wide_timestamps import is_out_of_range, read_wide_stripe
+from hudi_hive.formats.orc.writable import writable
 
 __all__ = [
     "ACID_FIELDS",
@@ -25,6 +27,7 @@ __all__ = [
     "BucketProperty",
     "DeleteDeltaWriter",
     "DeltaWriter",
+    "HeldOutput",
     "HiveType",
     "Key",
     "as_hive_reads",
@@ -38,4 +41,5 @@ __all__ = [
     "read_wide_stripe",
     "stripe_ranges",
     "varint",
+    "writable",
 ]

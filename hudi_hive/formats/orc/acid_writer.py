@@ -43,9 +43,11 @@ from hudi_hive.formats.orc.acid import (
     first_descent,
 )
 from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns
+from hudi_hive.formats.orc.held_output import HeldOutput
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 from hudi_hive.formats.orc.tail import parse_tail
+from hudi_hive.formats.orc.writable import has_early_fraction
 
 if TYPE_CHECKING:
     from pyarrow import orc
@@ -86,29 +88,6 @@ class WrittenAcidFile:
     stripes: int
     first: Key
     last: Key
-
-
-class _Held:
-    """A Python file that buffers the output of the ORC writer until :meth:`take`."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes) -> int:
-        self._parts.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing; the file has no other buffer."""
-
-    def close(self) -> None:
-        """Do nothing; Arrow closes its target, but the buffered bytes are still needed."""
-
-    def take(self) -> list[bytes]:
-        parts, self._parts = self._parts, []
-        return parts
 
 
 class AcidFileWriter(ABC):
@@ -156,7 +135,7 @@ class AcidFileWriter(ABC):
         self._row_type = pa.struct([(name, kind.arrow) for name, kind, _ in self._columns])
         self._write_id, self._bucket = write_id, bucket
         self._codec, self._stripe_bytes = codec, stripe_bytes
-        self._held = _Held()
+        self._held = HeldOutput()
         self._size = self._rows = 0
         self._closed = False
 
@@ -467,13 +446,12 @@ def _text_problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:
 
 def _timestamp_problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:
     del kind
-    assert pa.types.is_timestamp(array.type)
-    ticks = array.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
-    unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[array.type.unit]
-    # Arrow's ORC writer gives these negative nanoseconds, at which Hive fails to read the whole file.
-    if unit == 1 or not len(ticks) or ticks.min() >= 0 or not ((ticks < 0) & (ticks % unit != 0)).any():
-        return None
-    return "a time before 1970 with a fraction of a second", "cut the fractions off"
+    # With these Hive fails to read the whole file.
+    return (
+        ("a time before 1970 with a fraction of a second", "cut the fractions off")
+        if has_early_fraction(array)
+        else None
+    )
 
 
 _CHECKS: Final[dict[str, Callable[[pa.Array, HiveType], tuple[str, str] | None]]] = {

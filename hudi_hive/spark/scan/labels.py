@@ -39,6 +39,24 @@ def has_doubtful_times(config: TableConfig, schema: pa.Schema) -> bool:
     return any(_is_doubtful(field.type) for field in schema)
 
 
+def orc_changes_times(schema: pa.Schema) -> bool:
+    """Whether Spark's reader of ORC files would read columns of a table as others.
+
+    It takes timestamps for those of the zone that the JVM is in, and times without a zone are plain numbers in the
+    files.
+
+    Args:
+        schema: the table's.
+    """
+    return any(_has_times(field.type) for field in schema)
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_times(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_timestamp(kind) or pa.types.is_time(kind)
+
+
 def _is_doubtful(kind: pa.DataType) -> bool:
     """Whether milliseconds in UTC are in a type: files may call them microseconds."""
     if pa.types.is_nested(kind):

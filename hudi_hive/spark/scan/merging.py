@@ -421,7 +421,7 @@ class MergeFileIndex(HudiFileIndex):
 def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:
     """Why base files without log files are read in Arrow."""
     if snapshot.lacks_reader:
-        return "HFile format"
+        return "HFile format" if snapshot.client.config.base_file_format == "hfile" else "ORC files with times"
     bootstrapped = snapshot.has_skeletons and pc.any(of_skeletons(plan.slices), min_count=0).as_py()
     return "a bootstrap, with their source files" if bootstrapped else "an older schema"
 

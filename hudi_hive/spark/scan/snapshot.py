@@ -21,7 +21,7 @@ from hudi_hive.plan.core import check_time_travel, partitions_matching, with_con
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.bridge import DIRECTORY_SCHEMA
 from hudi_hive.spark.scan.evolution import unlike
-from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
+from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times, orc_changes_times
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.skeletons import SkeletonSources
@@ -162,8 +162,12 @@ class TableSnapshot:
 
     @property
     def lacks_reader(self) -> bool:
-        """Whether Spark has no reader of its own for the format of the base files."""
-        return self.client.config.base_file_format == "hfile"
+        """Whether Spark has no reader of its own for the base files, or one that reads times as others."""
+        file_format, time = self.client.config.base_file_format, self.query.as_of
+        return file_format == "hfile" or (
+            file_format == "orc"
+            and self._answers.get(("orc_times", time), lambda: orc_changes_times(self.client.schema(time)))
+        )
 
     @property
     def doubts_times(self) -> bool:
@@ -211,7 +215,8 @@ class TableSnapshot:
         """
         if self.lacks_reader and plan.slices.num_rows:
             raise UnsupportedTableError(
-                "Spark has no reader of HFile base files, and rows that come by Arrow are not files",
+                f"Spark has no right reader of {self.client.config.base_file_format} files, and rows that come by "
+                "Arrow are not files",
                 path=self.location,
                 remedy="query the table in place of its list of files",
             )

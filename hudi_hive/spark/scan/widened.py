@@ -38,7 +38,7 @@ def may_be_widened(client: MetaClient, as_of: str | None = None) -> bool:
         CorruptInstantError: a commit cannot be decoded.
     """
     config = client.config
-    if config.base_file_format != "parquet":
+    if config.base_file_format == "hfile":
         return False
     others = config.partition_fields if config.drop_partition_columns else ()
     table = _wide_leaves(client.schema(as_of), but=others)

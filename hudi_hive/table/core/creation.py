@@ -78,6 +78,9 @@ DEFAULT_TABLE_VERSION: Final = 8
 
 CDC_MODES: Final = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
 
+WRITTEN_FORMATS: Final = ("PARQUET", "ORC", "HFILE")
+"""Formats of base files that are written."""
+
 _CLASS_OF_GENERATOR: Final = {kind: f"org.apache.hudi.keygen.{name}" for name, kind in KEY_GENERATOR_CLASSES.items()}
 _NAME = re.compile(r"[^\s/\\.,:]+")
 _FOLDERS: Final = (".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids", ".temp", ".schema")
@@ -118,6 +121,7 @@ class TableDefinition:
         timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
         create_schema: Avro schema of the rows without meta columns.
         database: database name, which sync uses.
+        base_file_format: ``PARQUET``, ``ORC``, or ``HFILE`` for rows sorted by key.
         properties: further table properties, those of the timestamp key generator for one.
 
     Source: docs/format.md#table-layout, Hudi's ``HoodieTableConfig``.
@@ -140,6 +144,7 @@ class TableDefinition:
     timezone: str = "LOCAL"
     create_schema: Mapping[str, Any] | str | None = None
     database: str | None = None
+    base_file_format: str = "PARQUET"
     properties: Mapping[str, str] | None = None
 
     def to_properties(self) -> dict[str, str]:
@@ -162,7 +167,7 @@ class TableDefinition:
             HOODIE_TABLE_TYPE: table_type,
             HOODIE_TABLE_VERSION: str(version),
             HOODIE_TIMELINE_LAYOUT_VERSION: str(LAYOUT_OF_VERSION[version]),
-            HOODIE_TABLE_BASE_FILE_FORMAT: "PARQUET",
+            HOODIE_TABLE_BASE_FILE_FORMAT: self.base_file_format.upper(),
             HOODIE_TABLE_PARTITION_FIELDS: ",".join(partition_columns if version == 6 else self.partition_fields),
             HOODIE_DATASOURCE_WRITE_HIVE_STYLE_PARTITIONING: _flag(self.hive_style_partitioning),
             HOODIE_DATASOURCE_WRITE_PARTITIONPATH_URLENCODE: _flag(self.url_encode_partitioning),
@@ -274,8 +279,15 @@ def _check(definition: TableDefinition, table_type: str, generator: str) -> None
         raise InvalidOptionError(f"table version {version} cannot be written", remedy="versions 6, 8 and 9 can")
     if generator not in _CLASS_OF_GENERATOR:
         raise InvalidOptionError(f"unknown key generator {generator!r}", remedy=f"one of {list(_CLASS_OF_GENERATOR)}")
+    if definition.base_file_format.upper() not in WRITTEN_FORMATS:
+        raise InvalidOptionError(
+            f"base files of the format {definition.base_file_format!r} are not written",
+            remedy=f"one of {', '.join(WRITTEN_FORMATS)}",
+        )
     if definition.timezone.upper() not in ("LOCAL", "UTC"):
         raise InvalidOptionError(f"timeline time zone {definition.timezone!r} is neither LOCAL nor UTC")
+    if not definition.populate_meta_fields and definition.base_file_format.upper() == "HFILE":
+        raise InvalidOptionError("HFiles are sorted by record keys, which a table without meta columns has not")
     if not definition.populate_meta_fields and not definition.record_keys:
         raise InvalidOptionError("a table without meta columns wants record key columns")
     if generator.startswith("SIMPLE") and len(definition.record_keys) > 1:

@@ -25,6 +25,7 @@ from hudi_hive.names import (
     HOODIE_BOOTSTRAP_MODE_SELECTOR_REGEX_MODE,
 )
 from hudi_hive.options import as_texts, write
+from hudi_hive.options import table as table_declared
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig, create_table, is_hudi_table
@@ -125,6 +126,7 @@ def bootstrap(
     modes = {one.partition: selected(one.partition) for one in files}
     skeletons = [one for one in files if modes[one.partition] is BootstrapMode.METADATA_ONLY]
     whole = [one for one in files if modes[one.partition] is BootstrapMode.FULL_RECORD]
+    _refuse_other_skeletons(config, skeletons)
     base = os.fspath(path)
     with creating(base, lambda: _new_table(storage, path, config, storage_options), storage_options) as creation:
         client = MetaClient.load(base, storage_options)
@@ -150,6 +152,16 @@ def _new_table(
         index = {HOODIE_BOOTSTRAP_INDEX_CLASS: _INDEX_CLASS}
     properties = {**(definition.properties or {}), HOODIE_BOOTSTRAP_BASE_PATH: storage.uri(), **index}
     return create_table(path, replace(definition, properties=properties), storage_options=storage_options)
+
+
+def _refuse_other_skeletons(config: WriteConfig, skeletons: Sequence[ListedFile]) -> None:
+    """Skeletons stand beside Parquet files, row by row."""
+    if skeletons and config.table.base_file_format != "PARQUET":
+        raise InvalidOptionError(
+            f"option {table_declared.BASE_FILE_FORMAT}={config.table.base_file_format} is not supported for skeletons "
+            "of Parquet files",
+            remedy=f"set {HOODIE_BOOTSTRAP_MODE_SELECTOR} to FullRecordBootstrapModeSelector, or leave the option out",
+        )
 
 
 def _of_bootstrap(options: Mapping[str, str], config: TableConfig, skeletons: Sequence[ListedFile]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import PathExistsError
 from hudi_hive.formats import format_properties
-from hudi_hive.formats.base import ParquetSettings
+from hudi_hive.formats.base import BaseFileSettings, BaseFileWriter, create_base_file
 from hudi_hive.formats.hash import BloomSettings
 from hudi_hive.names import (
     COMMIT_SEQNO_COLUMN,
@@ -65,13 +65,13 @@ class FileStyle:
     """How data files are written.
 
     Attributes:
-        parquet: how Parquet files are encoded.
+        base: how base files are encoded; Parquet log blocks are as Parquet base files.
         bloom: settings of the bloom filter in footers; True for the defaults, False for none.
         log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
         log_block_bytes: bytes in memory of the rows of a data block.
     """
 
-    parquet: ParquetSettings = field(default_factory=ParquetSettings)
+    base: BaseFileSettings = field(default_factory=BaseFileSettings)
     bloom: bool | BloomSettings = True
     log_format: str = "avro"
     log_block_bytes: int = 256 << 20
@@ -178,6 +178,23 @@ class WriteContext:
         if self.storage.is_local or not (merges or rewrites):  # then the partition is there
             ensure_partition(self.storage, partition, self.instant)
         return path
+
+    def base_file_writer(self, path: str, *, statistics: bool) -> BaseFileWriter:
+        """Begin a base file whose marker is there.
+
+        Args:
+            path: what :meth:`begin_file` gave; its extension says the format.
+            statistics: whether closing it tells the ranges of its columns.
+        """
+        return create_base_file(
+            self.storage,
+            path,
+            self.schema,
+            self.avro_schema,
+            bloom=self.files.bloom,
+            settings=self.files.base,
+            statistics=statistics,
+        )
 
     def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
         """Add the meta columns of this write to rows, and select the columns of the file.

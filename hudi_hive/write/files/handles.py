@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base import WrittenBase
 from hudi_hive.formats.log import delete_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
 from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files, skeleton_columns
@@ -285,23 +284,8 @@ class _BaseFile:
     """A base file in the making."""
 
     def __init__(self, context: WriteContext, target: TargetSlice, name: str, *, merges: bool = False) -> None:
-        if context.config.base_file_format != "parquet":
-            raise UnsupportedTableError(
-                f"writing base files of the format {context.config.base_file_format.upper()} is not supported",
-                path=context.storage.uri(),
-                instant=context.instant,
-                remedy="Parquet is",
-            )
         path = context.begin_file(target.partition, name, merges=merges)
-        self._writer = ParquetBaseWriter(
-            context.storage,
-            path,
-            context.schema,
-            context.avro_schema,
-            bloom=context.files.bloom,
-            settings=context.files.parquet,
-            statistics=context.ranges,
-        )
+        self._writer = context.base_file_writer(path, statistics=context.ranges)
 
     def __enter__(self) -> Self:
         return self

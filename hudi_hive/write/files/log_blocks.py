@@ -40,7 +40,7 @@ def data_blocks(
             yield data_block(context.instant, schema, part, extra_headers=headers)
             continue
         image = pa.BufferOutputStream()
-        codec = None if context.files.parquet.codec == "uncompressed" else context.files.parquet.codec
+        codec = None if context.files.base.parquet.codec == "uncompressed" else context.files.base.parquet.codec
         rows = pa.Table.from_batches([part])
         pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
         yield parquet_block(context.instant, schema, image.getvalue().to_pybytes(), extra_headers=headers)

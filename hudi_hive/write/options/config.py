@@ -156,6 +156,7 @@ class WriteConfig:
             payload_class=table.payload_class,
             merge_strategy_id=table.merge_strategy_id if table.merge_mode == "CUSTOM" else None,
             timezone=table.timezone,
+            base_file_format=table.base_file_format,
             properties=self.table_properties,
         )
 
@@ -198,7 +199,7 @@ class WriteConfig:
         config = cls(
             rows=rows,
             table=made,
-            files=fill(FileSettings, texts),
+            files=fill(FileSettings, texts).for_format(made.base_file_format),
             index=fill(IndexSettings, texts),
             metadata=fill(MetadataSettings, texts),
             compaction=fill(CompactionSettings, texts),

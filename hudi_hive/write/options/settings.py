@@ -7,7 +7,7 @@ Sizes are bytes, times are what the option says.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import require_prometheus
@@ -18,6 +18,7 @@ from hudi_hive.options import (
     LayoutStrategy,
     Operation,
     PartitionFilterMode,
+    base_files,
     buckets,
     locks,
     read,
@@ -83,15 +84,29 @@ class FileSettings:
     insert_split_size: int = write.INSERT_SPLIT_SIZE.field()
     insert_auto_split: bool = write.INSERT_AUTO_SPLIT.field()
     record_size_threshold: float = write.RECORD_SIZE_THRESHOLD.field()
-    block_size: int = write.BLOCK_SIZE.field()
-    page_size: int = write.PAGE_SIZE.field()
-    dictionary: bool = write.DICTIONARY.field()
-    compression: str = write.COMPRESSION.field()
+    block_size: int = base_files.BLOCK_SIZE.field()
+    page_size: int = base_files.PAGE_SIZE.field()
+    dictionary: bool = base_files.DICTIONARY.field()
+    compression: str = base_files.COMPRESSION.field()
+    orc_max_file_size: int = base_files.ORC_MAX_FILE_SIZE.field()
+    orc_stripe_size: int = base_files.ORC_STRIPE_SIZE.field()
+    orc_compression: str = base_files.ORC_COMPRESSION.field()
+    hfile_max_file_size: int = base_files.HFILE_MAX_FILE_SIZE.field()
+    hfile_compression: str = base_files.HFILE_COMPRESSION.field()
     bloom_enabled: bool = write.BLOOM_ENABLED.field()
     log_block_size: int = write.LOG_BLOCK_SIZE.field()
     log_block_format: str | None = write.LOG_BLOCK_FORMAT.field()
     bulk_insert_sort: str = write.BULK_INSERT_SORT.field()
     bulk_insert_sort_columns: tuple[str, ...] = write.BULK_INSERT_SORT_COLUMNS.field()
+
+    def for_format(self, base_file_format: str) -> FileSettings:
+        """The settings of a table's files: they keep to the limit of their format beside that of Parquet, as Hudi's.
+
+        Args:
+            base_file_format: ``PARQUET``, ``ORC`` or ``HFILE``.
+        """
+        limits = {"ORC": self.orc_max_file_size, "HFILE": self.hfile_max_file_size}
+        return replace(self, max_file_size=min(self.max_file_size, limits.get(base_file_format, self.max_file_size)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,6 @@ class TableSettings:
         """
         requested = fill(cls, options)
         if table is None:
-            _refuse_format(requested)
             id_ = strategy_of_table(strategies, requested.merge_mode, requested.merge_strategy_id, exists=False)
             requested = replace(requested, merge_strategy_id=id_)
             return replace(
@@ -155,14 +154,6 @@ def _names_by_field(options: Mapping[str, str]) -> dict[str, list[str]]:
     """Field → the names by which the options give it."""
     fields = {field: option.present_in(options) for field, option in options_of(TableSettings)}
     return {field: names for field, names in fields.items() if names}
-
-
-def _refuse_format(requested: TableSettings) -> None:
-    if requested.base_file_format != "PARQUET":
-        raise InvalidOptionError(
-            f"option {declared.BASE_FILE_FORMAT}={requested.base_file_format} is not supported for a new table",
-            remedy="leave the option out: its base files are Parquet",
-        )
 
 
 def _compare(name: str, keys: list[str], requested: object, there: object, table: TableSettings) -> None:

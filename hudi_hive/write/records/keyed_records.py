@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base import ParquetSettings
+from hudi_hive.formats.base import BaseFileSettings, HFileSettings, OrcSettings, ParquetSettings
 from hudi_hive.formats.hash import BloomSettings
 from hudi_hive.formats.hfile import LONGEST_KEY
 from hudi_hive.read.merge import soft_deletes
@@ -23,7 +23,7 @@ from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, FileStyle, WriteContext
 from hudi_hive.write.index import KEYS_SCHEMA, IndexOptions, with_ordering
-from hudi_hive.write.options import Operation, WriteConfig
+from hudi_hive.write.options import FileSettings, Operation, WriteConfig
 from hudi_hive.write.records.carried_keys import carried_files, names_records
 from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.records.key_style import table_generator
@@ -167,6 +167,7 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
     avro = dict(ready.avro)
     if table.populate_meta_fields:
         avro = with_meta_avro(avro)
+    _refuse_key_column(client, avro)
     files, there = config.files, table.metadata_partitions
     # Statistics are on by default from version 8 on; the metadata table may be made by this very write.
     stats = table.version >= 8 if config.metadata.column_stats is None else config.metadata.column_stats
@@ -178,7 +179,7 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
         avro_schema=avro,
         spec=ready.spec,
         files=FileStyle(
-            parquet=ParquetSettings(files.compression, files.block_size, files.page_size, files.dictionary),
+            base=_base_settings(files),
             bloom=_bloom(config),
             log_format=files.log_block_format or "avro",
             log_block_bytes=files.log_block_size,
@@ -187,6 +188,24 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
         ranges=config.metadata.enable and (stats or "column_stats" in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
         evolved=evolved_after(client, ready.avro, ready.as_of),
+    )
+
+
+def _refuse_key_column(client: MetaClient, avro: Mapping[str, Any]) -> None:
+    """Readers of Hudi put the record key in the place of a column ``key`` of HFiles."""
+    if client.config.base_file_format == "hfile" and any(entry["name"] == "key" for entry in avro["fields"]):
+        raise SchemaError(
+            "base files of the format HFILE cannot have a column 'key': readers take it for the record key",
+            path=client.base_path,
+            remedy="rename the column, or write a table of Parquet files",
+        )
+
+
+def _base_settings(files: FileSettings) -> BaseFileSettings:
+    return BaseFileSettings(
+        ParquetSettings(files.compression, files.block_size, files.page_size, files.dictionary),
+        OrcSettings(files.orc_compression, files.orc_stripe_size),
+        HFileSettings(files.hfile_compression),
     )
 
 

@@ -14,8 +14,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base import WrittenBase
 from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.core import plan_of_slices
@@ -42,16 +41,8 @@ def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteC
 
     Raises:
         SchemaError: the table has no schema.
-        UnsupportedTableError: its base files are not Parquet.
     """
     client = context.client
-    if client.config.base_file_format != "parquet":
-        raise UnsupportedTableError(
-            f"base files of the format {client.config.base_file_format.upper()} are not written",
-            path=client.base_path,
-            instant=instant,
-            remedy="Parquet ones are",
-        )
     ready = KeyedRecords.of_table(client, _schema_time(client, instant))
     config = WriteConfig.of(context.options, client.config)
     write_context = write_context_of(client, config, instant, ready)
@@ -116,21 +107,14 @@ class NewBase:
 
     def name(self, write_context: WriteContext) -> str:
         """The file's name."""
-        return f"{self.file_id}_{self.token}_{write_context.instant}.parquet"
+        return f"{self.file_id}_{self.token}_{write_context.instant}.{write_context.config.base_file_format}"
 
 
 def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
     """Write rows to a base file, which is marked before it exists."""
     name = base.name(write_context)
     path = write_context.begin_file(base.partition, name, merges=base.merges, rewrites=True)
-    writer = ParquetBaseWriter(
-        write_context.storage,
-        path,
-        write_context.schema,
-        dict(write_context.avro_schema),
-        bloom=write_context.files.bloom if write_context.has_meta else False,
-        settings=write_context.files.parquet,
-    )
+    writer = write_context.base_file_writer(path, statistics=True)
     at = write_context.schema.get_field_index(FILE_NAME)
     for batch in rows:
         if at >= 0:

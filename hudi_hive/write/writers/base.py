@@ -459,7 +459,6 @@ def _refuse_unwritable(client: MetaClient) -> None:
     refuse_to_write(config, client.base_path)
     refuse_external_files(client)
     reasons = {
-        f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
         "dates in folders of year, month and day": config.slash_separated_dates,
         "change data capture without meta columns": config.cdc_enabled and not config.populate_meta_fields,
     }

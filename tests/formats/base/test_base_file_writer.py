@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
-from hudi_hive.formats.base import open_base_file
-from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, ParquetSettings
+from hudi_hive.formats.base import BaseFileSettings, ParquetSettings, create_base_file, open_base_file
 from hudi_hive.formats.base.column_ranges import WRAPPERS, ColumnRanges
 from hudi_hive.formats.hash.bloom import BloomFilter, BloomSettings, key_hashes
 from hudi_hive.storage import Storage
@@ -43,7 +42,7 @@ def rows(count: int = 5) -> pa.Table:
 
 def write(tmp_path, table: pa.Table, **options):
     storage = Storage(tmp_path)
-    with ParquetBaseWriter(storage, "p/f.parquet", table.schema, AVRO, **{"bloom": SMALL, **options}) as writer:
+    with create_base_file(storage, "p/f.parquet", table.schema, AVRO, **{"bloom": SMALL, **options}) as writer:
         writer.write(table)
         return storage, writer.close()
 
@@ -60,7 +59,7 @@ def bound(row: dict, side: str):
 @pytest.mark.parametrize("codec", ["gzip", "ZSTD", "snappy", "uncompressed"])
 def test_rows_come_back_with_types_that_hudi_reads(tmp_path, codec):
     table = rows(1000)
-    storage, written = write(tmp_path, table, settings=ParquetSettings(codec, row_group_bytes=20_000))
+    storage, written = write(tmp_path, table, settings=BaseFileSettings(ParquetSettings(codec, row_group_bytes=20_000)))
     assert (written.rows, written.min_key, written.max_key) == (1000, "k000000", "k000999")
     assert written.size == storage.size("p/f.parquet")
     with open_base_file(storage, "p/f.parquet") as file:
@@ -82,7 +81,7 @@ def test_dictionaries_are_of_columns_whose_values_repeat(tmp_path, nested):
     table = rows(1000) if nested else rows(1000).select(["_hoodie_record_key", "id"])
     table = table.append_column("city", pa.array([f"c{i % 8}" for i in range(1000)]))
     table = table.append_column("none", pa.nulls(1000, pa.string()))
-    storage, _ = write(tmp_path, table, settings=ParquetSettings(row_group_bytes=20_000))
+    storage, _ = write(tmp_path, table, settings=BaseFileSettings(ParquetSettings(row_group_bytes=20_000)))
     metadata = pq.read_metadata(tmp_path / "p/f.parquet")
     assert metadata.num_row_groups > 1
     for number in range(metadata.num_row_groups):
@@ -93,7 +92,7 @@ def test_dictionaries_are_of_columns_whose_values_repeat(tmp_path, nested):
         assert chunks["_hoodie_record_key"].has_dictionary_page == chunks["id"].has_dictionary_page == nested
     with open_base_file(storage, "p/f.parquet") as file:
         assert pa.Table.from_batches(list(file.batches(file.schema.names))).cast(table.schema).equals(table)
-    plain = write(tmp_path, table, settings=ParquetSettings(dictionary=False))
+    plain = write(tmp_path, table, settings=BaseFileSettings(ParquetSettings(dictionary=False)))
     assert (
         plain[1].rows == 1000
         and not pq.read_metadata(tmp_path / "p/f.parquet").row_group(0).column(2).has_dictionary_page
@@ -115,7 +114,7 @@ def test_values_that_only_come_again_later_are_seen(tmp_path):
     group = pq.read_metadata(tmp_path / "p/f.parquet").row_group(0)
     chunks = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
     assert [name for name, chunk in chunks.items() if chunk.has_dictionary_page] == ["of_some", "later", "in_runs"]
-    plain = write(tmp_path, table, bloom=False, settings=ParquetSettings(dictionary=False))
+    plain = write(tmp_path, table, bloom=False, settings=BaseFileSettings(ParquetSettings(dictionary=False)))
     whole = pq.read_metadata(tmp_path / "p/f.parquet").row_group(0).column(0)
     assert plain[1].rows == count and chunks["of_some"].total_compressed_size < whole.total_compressed_size * 0.6
 
@@ -199,7 +198,7 @@ def test_unusable_bounds_and_bounds_of_long_decimals():
 def test_rows_of_other_order_and_narrower_types_fit_and_others_are_refused(tmp_path):
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
     storage = Storage(tmp_path)
-    with ParquetBaseWriter(storage, "f.parquet", schema, AVRO) as writer:
+    with create_base_file(storage, "f.parquet", schema, AVRO) as writer:
         writer.write(pa.table({"b": ["x"], "a": pa.array([1], pa.int32())}))
         with pytest.raises(SchemaError, match="without the column"):
             writer.write(pa.table({"a": [1]}))
@@ -207,9 +206,9 @@ def test_rows_of_other_order_and_narrower_types_fit_and_others_are_refused(tmp_p
             writer.write(pa.table({"b": ["x"], "a": ["y"]}))
     assert pq.read_table(tmp_path / "f.parquet").to_pydict() == {"a": [1], "b": ["x"]}
     with pytest.raises(SchemaError, match="'c' of type null"):
-        ParquetBaseWriter(storage, "g.parquet", pa.schema([("c", pa.null())]), AVRO)
+        create_base_file(storage, "g.parquet", pa.schema([("c", pa.null())]), AVRO)
     with pytest.raises(InvalidOptionError, match="'brotli9'"):
-        ParquetBaseWriter(storage, "g.parquet", schema, AVRO, settings=ParquetSettings("brotli9"))
+        create_base_file(storage, "g.parquet", schema, AVRO, settings=BaseFileSettings(ParquetSettings("brotli9")))
     assert not storage.exists("g.parquet")
 
 
@@ -231,7 +230,7 @@ def test_an_empty_file_and_dates_far_away(tmp_path):
 def test_bounds_of_keys_are_in_the_order_of_java(tmp_path_factory, keys):
     table = pa.table({"_hoodie_record_key": pa.array(keys, pa.string())})
     storage = Storage(tmp_path_factory.mktemp("bounds"))
-    with ParquetBaseWriter(storage, "f.parquet", table.schema, AVRO, bloom=SMALL) as writer:
+    with create_base_file(storage, "f.parquet", table.schema, AVRO, bloom=SMALL) as writer:
         for start in range(0, len(keys), 2):
             writer.write(table.slice(start, 2))
         written = writer.close()

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
@@ -46,7 +47,7 @@ def _is_data(path: Path, folder: Path) -> bool:
 def data_files(path: Path) -> list[Path]:
     """Base and log files of a table."""
     names = (one for one in path.rglob("*") if one.is_file() and _is_data(path, one))
-    return [one for one in names if one.suffix == ".parquet" or ".log." in one.name]
+    return [one for one in names if one.suffix in (".parquet", ".orc") or ".log." in one.name]
 
 
 def _rows(table: HudiTable) -> list[Any]:
@@ -60,6 +61,9 @@ def _file(path: Path) -> dict[str, Any]:
     if ".log." in path.name:
         blocks = [block.type.name for block in iter_blocks(path.read_bytes(), path.name)]
         return {"folder": path.parent.name, "blocks": blocks, "changes": path.suffix == ".cdc"}
+    if path.suffix == ".orc":
+        written = orc.ORCFile(path)
+        return {"folder": path.parent.name, "columns": written.schema.names, "codecs": [written.compression]}
     file = pq.ParquetFile(path)
     footer = file.metadata.metadata or {}
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]

@@ -12,11 +12,13 @@ from typing import Any
 from urllib.request import urlopen
 
 import pyarrow as pa
+import pyarrow.orc as orc
 
 from hudi_hive import HudiTable, unregister_merger
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
-from hudi_hive.options import Face, Option, buckets, read, services, sync, table, write
+from hudi_hive.options import Face, Option, base_files, buckets, read, services, sync, table, write
 from hudi_hive.table import TableDefinition
 from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
@@ -154,6 +156,22 @@ def many_rows(path: Path, options: Mapping[str, str]) -> Any:
     return observed(path)
 
 
+def orc_files(path: Path, options: Mapping[str, str]) -> Any:
+    """One larger batch into a table of ORC files: rows, stripes and compression of each."""
+    make(path, base_file_format="ORC")
+    put(path, options, pa.concat_tables([rows(0, 3000, word=[f"word {one}" for one in range(3000)])] * 12))
+    files = [orc.ORCFile(file) for file in path.glob("*/*.orc")]
+    return sorted((file.nrows, file.nstripes, file.compression) for file in files)
+
+
+def hfiles(path: Path, options: Mapping[str, str]) -> Any:
+    """One larger batch into a table of HFiles: rows and compression of each."""
+    make(path, base_file_format="HFILE")
+    put(path, options, rows(0, 3000))
+    files = [HFileReader(pa.memory_map(str(file)), file.name) for file in path.glob("*/*.hfile")]
+    return sorted((file.num_entries, repr(file).split()[-1]) for file in files)
+
+
 def twice_in_a_batch(path: Path, options: Mapping[str, str]) -> Any:
     """A batch that has each key twice."""
     make(path)
@@ -283,7 +301,7 @@ def _case(option: Option[Any], value: str, scenario: Scenario = two_batches, **b
 
 def _named(beside: Mapping[str, str]) -> dict[str, str]:
     """Options by the names of their constants."""
-    constants = {**vars(services), **vars(table), **vars(write), **vars(buckets)}
+    constants = {**vars(services), **vars(table), **vars(write), **vars(buckets), **vars(base_files)}
     return {constants[name].name: text for name, text in beside.items()}
 
 
@@ -398,10 +416,15 @@ FILE_CASES = (
     _case(write.INSERT_SPLIT_SIZE, "500", many_rows, **_SPLIT),
     _case(write.INSERT_AUTO_SPLIT, "false", many_rows, **_INSERT, INSERT_SPLIT_SIZE="500"),
     _case(write.RECORD_SIZE_THRESHOLD, "0", counted, **_ROUGH),
-    _case(write.BLOCK_SIZE, "20000", many_rows),
-    _case(write.PAGE_SIZE, "1000", many_rows, **_PLAIN),
-    _case(write.DICTIONARY, "false"),
-    _case(write.COMPRESSION, "snappy"),
+    _case(base_files.BLOCK_SIZE, "20000", many_rows),
+    _case(base_files.PAGE_SIZE, "1000", many_rows, **_PLAIN),
+    _case(base_files.DICTIONARY, "false"),
+    _case(base_files.COMPRESSION, "snappy"),
+    _case(base_files.ORC_MAX_FILE_SIZE, "1000000", orc_files, **_BIG),
+    _case(base_files.ORC_STRIPE_SIZE, "20000", orc_files, **_BIG),
+    _case(base_files.ORC_COMPRESSION, "SNAPPY", orc_files, **_BIG),
+    _case(base_files.HFILE_MAX_FILE_SIZE, "1000000", hfiles, **_BIG),
+    _case(base_files.HFILE_COMPRESSION, "NONE", hfiles, **_BIG),
     _case(write.BLOOM_ENABLED, "false"),
     _case(write.LOG_BLOCK_SIZE, "500", merge_on_read),
     _case(write.LOG_BLOCK_FORMAT, "parquet", merge_on_read),

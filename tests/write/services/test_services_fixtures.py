@@ -31,10 +31,9 @@ OPTIONS = {
     "hoodie.compact.inline": "true",
     "hoodie.compact.inline.max.delta.commits": "1",
 }
-SOME = ("v6_mor_part_rli", "v9_mor_rollback", "v6_cow_types", "v9_cow_cdc")
+SOME = ("v6_mor_part_rli", "v9_mor_rollback", "v6_cow_types", "v9_cow_cdc", "v8_cow_orc")
 NAMES = with_long_cases(SOME, fixture_names())
 REFUSED = {
-    "base files of the format ORC": "cow_orc",
     "with a bucket index": "mor_bucket",
     "no completed write": "mor_empty",
     "custom key generator": "cow_custom_keygen",

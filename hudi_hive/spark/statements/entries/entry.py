@@ -36,23 +36,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import JavaValue, java_schema, quoted
 from hudi_hive.spark.catalog import MADE_BY_SPARK, PROVIDER, SessionHook
 from hudi_hive.spark.versions import SPARK
-
-_HADOOP: Final = "org.apache.hadoop.hive.ql.io"
-_FORMATS: Final = {
-    "PARQUET": (
-        "org.apache.hudi.hadoop.HoodieParquetInputFormat",
-        "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat",
-        f"{_HADOOP}.parquet.MapredParquetOutputFormat",
-        f"{_HADOOP}.parquet.serde.ParquetHiveSerDe",
-    ),
-    "ORC": (
-        f"{_HADOOP}.orc.OrcInputFormat",
-        f"{_HADOOP}.orc.OrcInputFormat",
-        f"{_HADOOP}.orc.OrcOutputFormat",
-        f"{_HADOOP}.orc.OrcSerde",
-    ),
-}
-"""Base file format -> input format of tables without log files and with them, output format, serde."""
+from hudi_hive.sync.table import View, hive_classes
 
 _NUMBERS: Final = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
@@ -74,7 +58,7 @@ class CatalogEntry:
         external: the data stays when the entry is dropped.
         comment: of the table.
         merge_on_read: the table has log files.
-        base_file_format: ``PARQUET`` or ``ORC``.
+        base_file_format: ``PARQUET``, ``ORC`` or ``HFILE``.
     """
 
     database: str
@@ -115,15 +99,15 @@ class CatalogEntry:
     def _as_hudi(self, hook: SessionHook, made: JavaValue) -> JavaValue:
         """The entry with Hudi's formats and the table's properties, which the catalog's interface does not take."""
         jvm = hook.environment.jvm
-        plain, realtime, output, serde = _FORMATS.get(self.base_file_format, _FORMATS["PARQUET"])
+        classes = hive_classes(self.base_file_format, View.REALTIME if self.merge_on_read else View.COPY_ON_WRITE)
         view = {name: text for name, text in self.properties.items() if name == HOODIE_QUERY_AS_RO_TABLE}
         storage = _copied(
             hook,
             made.storage(),
             {
-                "inputFormat": jvm.some(realtime if self.merge_on_read else plain),
-                "outputFormat": jvm.some(output),
-                "serde": jvm.some(serde),
+                "inputFormat": jvm.some(classes.input_format),
+                "outputFormat": jvm.some(classes.output_format),
+                "serde": jvm.some(classes.serde),
                 "properties": jvm.map({"path": self.location, **view}),
             },
         )

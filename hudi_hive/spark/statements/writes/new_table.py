@@ -26,7 +26,6 @@ from hudi_hive.names import (
     HOODIE_HIVE_TIMESTAMP_FOLDERS,
     HOODIE_PREFIX,
     HOODIE_QUERY_AS_RO_TABLE,
-    HOODIE_TABLE_BASE_FILE_FORMAT,
     HOODIE_TABLE_NAME,
 )
 from hudi_hive.options import ALL_OPTIONS, Face, parse_java_boolean
@@ -393,7 +392,7 @@ class NewTable:
             self.external,
             self.comment,
             merge_on_read=table.table_type == table_options.MERGE_ON_READ,
-            base_file_format=self.properties.get(HOODIE_TABLE_BASE_FILE_FORMAT, "PARQUET").upper(),
+            base_file_format=table.base_file_format.upper(),
         )
 
 
