@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ import fastavro
 from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
+from hudi_hive.formats.avro.codecs import CODECS, unpacked_block
 from hudi_hive.formats.avro.object_count import count_objects
 from hudi_hive.formats.avro.schema import ArrayNode, MapNode, Node, RecordNode, UnionNode, parse_record
 
@@ -24,7 +24,7 @@ MAGIC = b"Obj\x01"
 """First bytes of every Avro object container."""
 
 _MARKER: Final = 16  # bytes of the marker behind each block
-_CODECS: Final = ("null", "deflate")
+_NO_CODEC: Final = "null"
 _MOST_INFLATED: Final = 64
 """Bytes that each byte of a container may become where that is more than the next limit."""
 
@@ -50,7 +50,7 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
     Raises:
         CorruptFileError: the bytes are no container, are truncated or damaged, or hold something other than records.
             Time and memory stay in proportion to the bytes.
-        UnsupportedFormatError: they are compressed in another way than with deflate.
+        UnsupportedFormatError: they are compressed in a way that Avro does not name.
     """
     if not is_container(data):
         raise CorruptFileError("not an Avro object container: wrong magic", path=path)
@@ -59,8 +59,8 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
         stream.seek(len(MAGIC))
         header = _read_header(stream)
         root, schema = checked_schema(header.get("avro.schema", b"").decode())
-        codec = header.get("avro.codec", b"null").decode()
-        if codec not in _CODECS:
+        codec = header.get("avro.codec", _NO_CODEC.encode()).decode()
+        if codec not in (_NO_CODEC, *CODECS):
             raise UnsupportedFormatError(f"Avro container with the codec {codec!r}", path=path)
         limits = _Limits.of(len(data))
         records = list(_read_records(stream, root, schema, codec, limits))
@@ -154,11 +154,8 @@ def _read_records(
         content = _read_exactly(stream, _read_long(stream))
         if _read_exactly(stream, _MARKER) != marker:
             raise ValueError("a block is not followed by the marker")
-        if codec == "deflate":
-            inflater = zlib.decompressobj(-15)
-            content = inflater.decompress(content, max(limits.bytes, 1))
-            if not inflater.eof:
-                raise ValueError("a block is torn or far larger than its compressed bytes")
+        if codec != _NO_CODEC:
+            content = unpacked_block(codec, content, limits.bytes)
             limits.bytes -= len(content)
         if not 0 <= count <= len(content) // root.least:
             raise ValueError("a block has more records than bytes")
