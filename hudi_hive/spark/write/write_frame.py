@@ -316,7 +316,7 @@ class SparkWriter(Writer[DataFrame]):
             return self.commit_files(transaction, statuses, rows.records.schema_text)
 
     def _overwrite(self, rows: DataFrame) -> WriteReport:
-        self.refuse_bucket_overwrite(open_index(self.config, self.client), numbered=False)
+        self.refuse_consistent_overwrite(open_index(self.config, self.client))
         incoming = IncomingRows(rows, self.client, self.config)
         with (
             self.transaction(REPLACE_COMMIT, precondition=self._check, recent=True) as transaction,
@@ -331,7 +331,7 @@ class SparkWriter(Writer[DataFrame]):
             if isinstance(index, BucketIndex):
                 index.start_anew(named)
                 tagged = tagged_rows(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
-                statuses = self._new_buckets(persist(tagged), incoming, transaction, index)
+                statuses = self._new_buckets(persist(tagged), incoming, transaction)
             else:
                 straight = incoming.combine is None and not looks
                 statuses = self._new_groups(None if straight else prepared, incoming, transaction)
@@ -353,11 +353,9 @@ class SparkWriter(Writer[DataFrame]):
     def _tags(self, rows: IncomingRows, transaction: WriteTransaction, index: Index, *, drops: bool = False) -> TagRows:
         return TagRows(index, transaction.client.timeline, rows.spec, rows.columns, drops)
 
-    def _new_buckets(
-        self, tagged: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index
-    ) -> pa.Table:
+    def _new_buckets(self, tagged: DataFrame, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
         lines = with_lines(tagged)
-        destinations = self._destinations(transaction.client, lines, [], index, fills_groups=False)
+        destinations = self._destinations(transaction.client, lines, [], fills_groups=False, to_logs=False)
         context = self.write_context(transaction, rows.records)
         return self._to_groups(lines, destinations, WriteFileGroups(context, rows.columns, destinations.handles))
 
@@ -377,7 +375,9 @@ class SparkWriter(Writer[DataFrame]):
                 tagged = self._by_keys(rows.prepared(transaction.instant), rows, transaction, index, persist)
             fills_groups = self.fills_small_groups(index)
             refuse_nested_partitions(client, tagged.partitions, lists_all=fills_groups)
-            destinations = self._destinations(client, tagged, tagged.partitions, index, fills_groups=fills_groups)
+            destinations = self._destinations(
+                client, tagged, tagged.partitions, fills_groups=fills_groups, to_logs=index.assigns_inserts
+            )
             context = self.write_context(transaction, rows.records, destinations.merged())
             if self._changes is not None:
                 context = replace(context, changed_columns=self._changes.columns_of(context))
@@ -451,7 +451,7 @@ class SparkWriter(Writer[DataFrame]):
                 tags = TagKeys(index, client.timeline, keys.spec)
                 tagged = with_lines(persist(tagged_rows(prepared, hits, index, tags, RECORD_KEY_SCHEMA)))
                 there = tagged if there is None else there.joined(tagged)
-            destinations = self._destinations(client, there, [], index, fills_groups=False)
+            destinations = self._destinations(client, there, [], fills_groups=False, to_logs=index.assigns_inserts)
             context = self.write_context(transaction, keys.records, destinations.merged())
             step = WriteFileGroups(context, RECORD_KEY_SCHEMA, destinations.handles)
             statuses = self._to_groups(there, destinations, step)
@@ -465,9 +465,9 @@ class SparkWriter(Writer[DataFrame]):
                 raise self.duplicates_error(count)
 
     def _destinations(
-        self, client: MetaClient, tagged: TaggedRows, partitions: list[str], index: Index, *, fills_groups: bool
+        self, client: MetaClient, tagged: TaggedRows, partitions: list[str], *, fills_groups: bool, to_logs: bool
     ) -> Destinations:
-        """File groups for new rows, and all groups that get lines."""
+        """File groups for new rows, and all groups that get lines; whether new rows may be in log files."""
         slices = newest_slices(client, partitions)
         lines = tagged.lines
         free = lines.filter(pc.is_null(lines["file_id"])).group_by("partition").aggregate([("count", "sum")])
@@ -482,7 +482,7 @@ class SparkWriter(Writer[DataFrame]):
         if set(touched) - set(partitions):  # records that are, or stay, elsewhere
             slices = newest_slices(client, touched)
         refuse_clustered_groups(client, groups)
-        plan = FileGroupPlan.of(client, slices, small_groups_of(assignment), can_index_log_files=index.assigns_inserts)
+        plan = FileGroupPlan.of(client, slices, small_groups_of(assignment), can_index_log_files=to_logs)
         pairs = zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True)
         handles = tuple((plan.handle(group), plan.target(group)) for group in pairs)
         return Destinations(assignment, groups.combine_chunks(), handles)

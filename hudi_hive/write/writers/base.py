@@ -373,19 +373,18 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
         written = set(partitions)
         return file_groups_in(client, [path for path in client.partition_paths() if whole or path in written])
 
-    def refuse_bucket_overwrite(self, index: Index, *, numbered: bool = True) -> None:
-        """Refuse an overwrite with a bucket index that does not know the new groups which it makes.
+    def refuse_consistent_overwrite(self, index: Index) -> None:
+        """Refuse an overwrite under consistent hashing, behind which Hudi would write to the buckets that are gone.
 
         Args:
             index: of the write.
-            numbered: also where it has a fixed number of buckets, not only under consistent hashing.
 
         Raises:
             UnsupportedTableError: the write has such an index.
         """
-        if isinstance(index, ConsistentBucketIndex) or (numbered and index.assigns_inserts):
+        if isinstance(index, ConsistentBucketIndex):
             raise UnsupportedTableError(
-                f"{self.config.operation} with a bucket index is not supported",
+                f"{self.config.operation} under consistent hashing is not supported",
                 path=index.client.base_path,
                 remedy="delete the partitions, then upsert the rows",
             )

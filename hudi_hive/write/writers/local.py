@@ -21,7 +21,7 @@ from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, RECORD_KEY, RECORD_LOCATIONS, FileGroupId
-from hudi_hive.write.index import open_index
+from hudi_hive.write.index import BucketIndex, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import KeyedRecords, prepare_deletes, prepare_records
 from hudi_hive.write.writers.base import Writer, refuse_sort_columns
@@ -101,7 +101,7 @@ class LocalWriter(Writer[pa.Table]):
             return self.commit_files(transaction, statuses, records.schema_text)
 
     def _overwrite(self, rows: pa.Table) -> WriteReport:
-        self.refuse_bucket_overwrite(open_index(self.config, self.client))
+        self.refuse_consistent_overwrite(open_index(self.config, self.client))
         records = prepare_records(self.client, self.config, rows)
         partitions = records.partitions()
         precondition = partial(self.refuse_nested, partitions=partitions)
@@ -110,7 +110,12 @@ class LocalWriter(Writer[pa.Table]):
             records = records.at(transaction.instant)
             context = self.write_context(transaction, records)
             replaced = self.replaced_groups(client, records.partitions())
-            located = self._locate(client, records, None, None, updates=False)
+            index = open_index(self.config, client)
+            tags = None
+            if isinstance(index, BucketIndex):
+                index.start_anew(records.partitions())
+                tags = index.tag(records.index_keys(), self.executor)
+            located = self._locate(client, records, tags, None, updates=False)
             groups = FileGroupPlan.of(client, None, located.small_groups)
             tasks = groups.write_tasks(records.rows, located.locations, located.deletes)
             statuses = self.write_files(transaction, context, tasks)

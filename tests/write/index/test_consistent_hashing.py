@@ -235,7 +235,7 @@ def test_what_would_lose_rows_is_refused(tmp_path: Path) -> None:
     written(tmp_path)
     before = files(tmp_path)
     table = HudiTable.open(tmp_path)
-    with pytest.raises(UnsupportedTableError, match="bucket index"):
+    with pytest.raises(UnsupportedTableError, match="under consistent hashing"):
         table.insert_overwrite(rows(0, 5, 2), HASHED)
     with pytest.raises(UnsupportedTableError, match="buckets of consistent hashing"):
         cluster(context(tmp_path, {"hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true"}))

@@ -55,6 +55,32 @@ def held(table: HudiTable) -> list[tuple[int, str, str]]:
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
+def buckets_of(path: Any) -> dict[str, list[str]]:
+    """Partition -> ids of its file groups."""
+    groups: dict[str, list[str]] = {}
+    for part in HudiTable.open(path).scan().plan().slices.to_pylist():
+        groups.setdefault(part["partition"], []).append(part["file_id"])
+    return groups
+
+
+@pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 6), (COW, 8), (MOR, 8), (MOR, 9)])
+def test_overwritten_buckets_get_new_file_groups(table_type: str, version: int, tmp_path: Path) -> None:
+    table, options = make(tmp_path, table_type, version), options_of("BUCKET")
+    table.upsert(rows(range(40), None, "old", 1), options)
+    before = buckets_of(table.path)
+    HudiTable.open(table.path).insert_overwrite(rows(range(100, 120), "a", "new", 2), options)
+    model = {(i, "b"): "old" for i in range(0, 40, 2)} | {(i, "a"): "new" for i in range(100, 120)}
+    assert held(table) == sorted((*place, value) for place, value in model.items())
+    HudiTable.open(table.path).upsert(rows(range(110, 130), "a", "newer", 3), options)
+    model |= {(i, "a"): "newer" for i in range(110, 130)}
+    assert held(table) == sorted((*place, value) for place, value in model.items())
+    after = buckets_of(table.path)
+    assert after["b"] == before["b"] and not set(after["a"]) & set(before["a"])
+    assert sorted(name[:8] for name in after["a"]) == [f"{number:08d}" for number in range(4)]
+    HudiTable.open(table.path).insert_overwrite_table(rows(range(3), "a", "last", 4), options)
+    assert held(table) == [(i, "a", "last") for i in range(3)]
+
+
 @pytest.mark.parametrize(("table_type", "version"), [(COW, 6), (MOR, 8)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_found_where_they_are(kind: str, table_type: str, version: int, tmp_path: Path) -> None:
