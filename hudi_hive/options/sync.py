@@ -25,6 +25,7 @@ from hudi_hive.options.parsers import (
     raw_text,
     whole,
 )
+from hudi_hive.options.table import BASE_FILE_FORMATS
 
 SYNC, WRITE = Face.SYNC, Face.WRITE
 _PREFIX: Final = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
@@ -35,7 +36,6 @@ GLUE: Final = "glue"
 MODES: Final = ("hms", "hiveql", "jdbc", GLUE)
 GLUE_TOOL: Final = "AwsGlueCatalogSyncTool"
 STRATEGIES: Final = ("ALL", "RO", "RT")
-BASE_FILE_FORMATS: Final = ("PARQUET", "HFILE", "ORC")
 USUAL_CONNECTIONS: Final = 4
 MOST_CONNECTIONS: Final = 64
 """Connections of a sync to the metastore, which has ten of its own to its database unless it is given more."""

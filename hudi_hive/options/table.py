@@ -162,9 +162,10 @@ POPULATE_META_FIELDS: Final = Option(
     "Write the meta columns (commit time, key, partition, file) beside the row's own.",
     honoured_by=(WRITE,),
 )
+BASE_FILE_FORMATS: Final = ("PARQUET", "ORC", "HFILE")
 BASE_FILE_FORMAT: Final = Option(
     HOODIE_TABLE_BASE_FILE_FORMAT,
-    choice("PARQUET", "ORC", "HFILE"),
+    choice(*BASE_FILE_FORMATS),
     "PARQUET",
     "Format of base files.",
     honoured_by=(WRITE, SYNC),

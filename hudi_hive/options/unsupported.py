@@ -74,7 +74,7 @@ UNSUPPORTED_OPTIONS: Final = (
         "conflicts with commits that are complete show at the commit",
     ),
     _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
-    _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files are Parquet"),
+    _unsupported(HOODIE_TABLE_MULTIPLE_BASE_FILE_FORMATS_ENABLE, _OFF, "base files of a table are of one format"),
     _unsupported(HOODIE_BOOTSTRAP_BASE_PATH, ("",), "hudi_hive.spark.bootstrap makes bootstrapped tables"),
     _unsupported("hoodie.write.ignore.failed", _OFF, "a failed write is an error"),
     _unsupported(

@@ -25,7 +25,7 @@ from hudi_hive.schema.internal import (
 from hudi_hive.schema.internal_avro import from_avro, to_arrow, to_avro
 from hudi_hive.schema.internal_json import history_bytes, to_json
 from hudi_hive.schema.java_strings import float_text, java_text, shortest, text_or
-from hudi_hive.schema.mislabelled import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
+from hudi_hive.schema.mislabelled import any_leaf, as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
 from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name, unreadable_column
 from hudi_hive.schema.schema_diff import Difference, differences
 from hudi_hive.schema.type_text import parse_type
@@ -45,6 +45,7 @@ __all__ = [
     "RecordType",
     "SchemaUpdate",
     "add_partition_columns",
+    "any_leaf",
     "arrow_to_avro",
     "as_in_table",
     "avro_to_arrow",

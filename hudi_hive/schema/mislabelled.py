@@ -10,6 +10,8 @@ Source: docs/format.md#mislabelled-timestamps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 
@@ -38,9 +40,23 @@ def may_be_mislabelled(table: pa.DataType) -> bool:
     Args:
         table: a type in the table's schema.
     """
-    if pa.types.is_nested(table):
-        return any(may_be_mislabelled(table.field(i).type) for i in range(table.num_fields))
-    return bool(pa.types.is_time(table) or (pa.types.is_timestamp(table) and (table.tz is None or table.unit == "ms")))
+    return any_leaf(table, _may_be_mislabelled)
+
+
+def _may_be_mislabelled(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_time(kind) or (pa.types.is_timestamp(kind) and (kind.tz is None or kind.unit == "ms")))
+
+
+def any_leaf(kind: pa.DataType, holds: Callable[[pa.DataType], bool]) -> bool:
+    """Whether something holds of a primitive type in a type, on any level of nesting.
+
+    Args:
+        kind: nested or not.
+        holds: of a primitive type.
+    """
+    if pa.types.is_nested(kind):
+        return any(any_leaf(kind.field(i).type, holds) for i in range(kind.num_fields))
+    return holds(kind)
 
 
 def holds_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:

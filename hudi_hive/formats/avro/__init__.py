@@ -5,6 +5,7 @@ Also the one mapping of Avro to Arrow types. Bytes that do not follow the schema
 Source: Avro specification 1.11 ("Binary Encoding"); docs/format.md#avro-schemas.
 """
 
+from hudi_hive.formats.avro.codecs import snappy_length
 from hudi_hive.formats.avro.container import checked_schema, describe, is_container, read_container, write_container
 from hudi_hive.formats.avro.decoder import decode_records
 from hudi_hive.formats.avro.encoder import encode_binaries
@@ -41,5 +42,6 @@ __all__ = [
     "is_container",
     "parse_record",
     "read_container",
+    "snappy_length",
     "write_container",
 ]

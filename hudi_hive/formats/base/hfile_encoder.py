@@ -8,11 +8,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedFormatError, WriteError
+from hudi_hive.errors import SchemaError, UnsupportedFormatError, WriteError
 from hudi_hive.formats.avro import encode_binaries
-from hudi_hive.formats.base.base_file_writer import RECORD_KEY, FileFooter, RowEncoder
-from hudi_hive.formats.base.settings import HFILE_CODECS, HFileSettings
+from hudi_hive.formats.base.base_file_writer import FileFooter, RowEncoder
+from hudi_hive.formats.base.settings import HFILE_CODECS, HFileSettings, checked_codec
 from hudi_hive.formats.hfile import write_hfile
+from hudi_hive.names import RECORD_KEY_COLUMN
 
 
 class HFileEncoder(RowEncoder):
@@ -30,13 +31,9 @@ class HFileEncoder(RowEncoder):
 
     def __init__(self, schema: pa.Schema, path: str, settings: HFileSettings) -> None:
         super().__init__(schema, path)
-        codec = settings.codec.strip().lower()
-        if codec not in HFILE_CODECS:
-            remedy = f"one of {', '.join(HFILE_CODECS)}"
-            raise InvalidOptionError(f"HFile compression {settings.codec!r}", path=path, remedy=remedy)
-        if RECORD_KEY not in schema.names:
+        self._codec = checked_codec(settings.codec, HFILE_CODECS, "HFile compression", path)
+        if RECORD_KEY_COLUMN not in schema.names:
             raise SchemaError("rows without record keys cannot be in an HFile", path=path)
-        self._codec = HFILE_CODECS[codec]
         self._pending: list[pa.RecordBatch] = []
 
     def append(self, stream: pa.NativeFile, batch: pa.RecordBatch) -> None:
@@ -60,7 +57,7 @@ class HFileEncoder(RowEncoder):
 
     def _image(self, footer: FileFooter) -> bytes:
         rows = pa.Table.from_batches(self._pending, self.schema)
-        keys = rows.column(RECORD_KEY).cast(pa.binary())
+        keys = rows.column(RECORD_KEY_COLUMN).cast(pa.binary())
         order = pc.sort_indices(keys)
         names = ("minRecordKey", "maxRecordKey")
         return write_hfile(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from hudi_hive.errors import InvalidOptionError, SchemaError
+from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base.base_file_writer import FileFooter, RowEncoder
-from hudi_hive.formats.base.settings import ORC_CODECS, OrcSettings
+from hudi_hive.formats.base.settings import ORC_CODECS, OrcSettings, checked_codec
 from hudi_hive.formats.orc import HeldOutput, parse_tail, writable
 
 
@@ -28,10 +28,7 @@ class OrcEncoder(RowEncoder):
 
     def __init__(self, schema: pa.Schema, path: str, settings: OrcSettings) -> None:
         super().__init__(schema, path)
-        codec = ORC_CODECS.get(settings.codec.strip().lower())
-        if codec is None:
-            remedy = f"one of {', '.join(ORC_CODECS)}"
-            raise InvalidOptionError(f"ORC compression codec {settings.codec!r}", path=path, remedy=remedy)
+        codec = ORC_CODECS[checked_codec(settings.codec, ORC_CODECS, "ORC compression codec", path)]
         self._held = HeldOutput()
         self._writer = orc.ORCWriter(self._held, compression=codec, stripe_size=max(1, settings.stripe_bytes))
         self._is_empty = True

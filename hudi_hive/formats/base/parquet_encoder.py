@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.formats.base.base_file_writer import FileFooter, RowEncoder
-from hudi_hive.formats.base.settings import CODECS, ParquetSettings
+from hudi_hive.formats.base.settings import CODECS, ParquetSettings, checked_codec
 
 _SCHEMA: Final = "parquet.avro.schema"
 
@@ -41,10 +40,7 @@ class ParquetEncoder(RowEncoder):
     def __init__(self, schema: pa.Schema, path: str, settings: ParquetSettings) -> None:
         super().__init__(schema, path)
         self._settings = settings
-        self._codec = settings.codec.strip().lower()
-        if self._codec not in CODECS:
-            remedy = f"one of {', '.join(CODECS)}"
-            raise InvalidOptionError(f"Parquet compression codec {settings.codec!r}", path=path, remedy=remedy)
+        self._codec = checked_codec(settings.codec, CODECS, "Parquet compression codec", path)
         self._group_bytes = max(1, settings.row_group_bytes)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0

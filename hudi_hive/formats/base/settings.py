@@ -5,15 +5,17 @@ Source: docs/format.md#base-files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
+
+from hudi_hive.errors import InvalidOptionError
 
 # Arrow's own default of gzip is the slowest level. Level 3 takes half the time of zlib's default for 2 % more bytes.
 CODECS: Final[Mapping[str, int | None]] = {"gzip": 3, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
 """Compression codecs and the level that each is used with."""
 
-HFILE_CODECS: Final[Mapping[str, Literal["gz", "none"]]] = {"gz": "gz", "none": "none"}
+HFILE_CODECS: Final = ("gz", "none")
 """Compressions of HFiles."""
 
 ORC_CODECS: Final[Mapping[str, str]] = {
@@ -84,3 +86,21 @@ class BaseFileSettings:
     parquet: ParquetSettings = field(default_factory=ParquetSettings)
     orc: OrcSettings = field(default_factory=OrcSettings)
     hfile: HFileSettings = field(default_factory=HFileSettings)
+
+
+def checked_codec(codec: str, supported: Iterable[str], what: str, path: str) -> str:
+    """A codec's name in lower case.
+
+    Args:
+        codec: as the settings of a format have it.
+        supported: names of the codecs that files of the format are written with.
+        what: compression of what, for messages.
+        path: URI of the file, for messages.
+
+    Raises:
+        InvalidOptionError: it is none of them.
+    """
+    name = codec.strip().lower()
+    if name not in supported:
+        raise InvalidOptionError(f"{what} {codec!r}", path=path, remedy=f"one of {', '.join(supported)}")
+    return name

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro import describe
+from hudi_hive.formats.avro import describe, snappy_length
 from hudi_hive.formats.hfile.wire import delimited_message
 
 DATA: Final = b"DATABLK*"
@@ -212,7 +212,7 @@ def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
 def _chunk(data: pa.Buffer, most: int, codec: str) -> bytes | None:
     """Decompress one Snappy or LZ4 chunk of at most so many bytes; None if it is invalid."""
     view = memoryview(data).cast("B")
-    length = _snappy_length(view) if codec == "SNAPPY" else _lz4_length(view)
+    length = snappy_length(view) if codec == "SNAPPY" else _lz4_length(view)
     if length is None or length > most:
         return None
     name = "snappy" if codec == "SNAPPY" else "lz4_raw"
@@ -220,16 +220,6 @@ def _chunk(data: pa.Buffer, most: int, codec: str) -> bytes | None:
         return bytes(pa.Codec(name).decompress(data, decompressed_size=length, asbytes=True))
     except (OSError, pa.ArrowException):
         return None
-
-
-def _snappy_length(data: memoryview) -> int | None:
-    """The uncompressed length in the preamble of a Snappy chunk."""
-    length = 0
-    for place, byte in enumerate(data[:5]):
-        length |= (byte & 0x7F) << (7 * place)
-        if byte < 0x80:
-            return length
-    return None
 
 
 def _lz4_length(data: memoryview) -> int | None:

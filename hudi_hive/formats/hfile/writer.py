@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedFormatError
 from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import blocks
-
-Codec: TypeAlias = Literal["gz", "none"]
 
 _BLOCK_BYTES: Final = 1 << 16
 _CHUNK_ROWS: Final = 1 << 17
@@ -48,7 +46,7 @@ def write_hfile(
     values: pa.Array | pa.ChunkedArray,
     *,
     schema: str,
-    codec: Codec = "gz",
+    codec: str = "gz",
     bloom: BloomFilter | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> bytes:
@@ -103,7 +101,7 @@ class _Out:
         uncompressed: how many they would be without compression.
     """
 
-    def __init__(self, codec: Codec) -> None:
+    def __init__(self, codec: str) -> None:
         self.parts: list[bytes] = []
         self.size = 0
         self.uncompressed = 0

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.names import HOODIE_TABLE_INITIAL_VERSION
 from hudi_hive.plan import ScanPlan
-from hudi_hive.schema import holds_mislabelled, may_be_mislabelled
+from hudi_hive.schema import any_leaf, holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
 from hudi_hive.table.bootstrap import open_table_file
@@ -48,20 +48,16 @@ def orc_changes_times(schema: pa.Schema) -> bool:
     Args:
         schema: the table's.
     """
-    return any(_has_times(field.type) for field in schema)
+    return any(any_leaf(field.type, _is_time) for field in schema)
 
 
-def _has_times(kind: pa.DataType) -> bool:
-    if pa.types.is_nested(kind):
-        return any(_has_times(kind.field(i).type) for i in range(kind.num_fields))
-    return pa.types.is_timestamp(kind) or pa.types.is_time(kind)
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_time(kind))
 
 
 def _is_doubtful(kind: pa.DataType) -> bool:
     """Whether milliseconds in UTC are in a type: files may call them microseconds."""
-    if pa.types.is_nested(kind):
-        return any(_is_doubtful(kind.field(i).type) for i in range(kind.num_fields))
-    return may_be_mislabelled(kind) and pa.types.is_timestamp(kind) and kind.tz is not None
+    return any_leaf(kind, lambda leaf: may_be_mislabelled(leaf) and pa.types.is_timestamp(leaf) and leaf.tz is not None)
 
 
 class FileLabels:

@@ -172,7 +172,7 @@ class HiveSyncConfig(SecretFields):
             raise InvalidOptionError(
                 f"{_key('mode')}={self.mode} is not supported", remedy=f"{', '.join(options.MODES)} are"
             )
-        words = {"strategy": options.STRATEGIES, "base_file_format": (None, *options.BASE_FILE_FORMATS)}
+        words = {"strategy": options.STRATEGIES, "base_file_format": (None, *table_options.BASE_FILE_FORMATS)}
         for name, allowed in words.items():
             if getattr(self, name) not in allowed:
                 supported = ", ".join(filter(None, allowed))

@@ -58,6 +58,7 @@ from hudi_hive.names import (
     HOODIE_TIMELINE_PATH,
 )
 from hudi_hive.options import KEY_GENERATOR_CLASSES
+from hudi_hive.options import table as options
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
@@ -77,9 +78,6 @@ DEFAULT_TABLE_VERSION: Final = 8
 """Version of a new table when none is asked for."""
 
 CDC_MODES: Final = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
-
-WRITTEN_FORMATS: Final = ("PARQUET", "ORC", "HFILE")
-"""Formats of base files that are written."""
 
 _CLASS_OF_GENERATOR: Final = {kind: f"org.apache.hudi.keygen.{name}" for name, kind in KEY_GENERATOR_CLASSES.items()}
 _NAME = re.compile(r"[^\s/\\.,:]+")
@@ -279,10 +277,10 @@ def _check(definition: TableDefinition, table_type: str, generator: str) -> None
         raise InvalidOptionError(f"table version {version} cannot be written", remedy="versions 6, 8 and 9 can")
     if generator not in _CLASS_OF_GENERATOR:
         raise InvalidOptionError(f"unknown key generator {generator!r}", remedy=f"one of {list(_CLASS_OF_GENERATOR)}")
-    if definition.base_file_format.upper() not in WRITTEN_FORMATS:
+    if definition.base_file_format.upper() not in options.BASE_FILE_FORMATS:
         raise InvalidOptionError(
             f"base files of the format {definition.base_file_format!r} are not written",
-            remedy=f"one of {', '.join(WRITTEN_FORMATS)}",
+            remedy=f"one of {', '.join(options.BASE_FILE_FORMATS)}",
         )
     if definition.timezone.upper() not in ("LOCAL", "UTC"):
         raise InvalidOptionError(f"timeline time zone {definition.timezone!r} is neither LOCAL nor UTC")

@@ -69,8 +69,6 @@ _OLD_VERSIONS = range(options.TABLE_VERSIONS[0])
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 """Table version -> timeline layout version."""
 
-_BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc", "HFILE": "hfile"}
-
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
@@ -437,8 +435,8 @@ def _base_file_format(get: _Getter, metadata_table: bool) -> str:
             path=get.path,
             remedy="give the table that it belongs to; `hudi-hive read` and `hudi-hive metadata` look into it",
         )
-    if value not in _BASE_FILE_FORMATS:
+    if value not in options.BASE_FILE_FORMATS:
         raise UnsupportedTableError(
             f"base file format {value} is not supported", path=get.path, remedy="Parquet, ORC and HFile are"
         )
-    return _BASE_FILE_FORMATS[value]
+    return value.lower()

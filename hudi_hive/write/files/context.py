@@ -179,16 +179,21 @@ class WriteContext:
             ensure_partition(self.storage, partition, self.instant)
         return path
 
-    def base_file_writer(self, path: str, *, statistics: bool) -> BaseFileWriter:
-        """Begin a base file whose marker is there.
+    def begin_base_file(
+        self, partition: str, name: str, *, merges: bool = False, rewrites: bool = False, statistics: bool
+    ) -> BaseFileWriter:
+        """Mark and begin a base file; errors of :meth:`begin_file`.
 
         Args:
-            path: what :meth:`begin_file` gave; its extension says the format.
+            partition: its path.
+            name: the file, whose extension says the format.
+            merges: the file's group has a base file.
+            rewrites: its rows are in the partition already.
             statistics: whether closing it tells the ranges of its columns.
         """
         return create_base_file(
             self.storage,
-            path,
+            self.begin_file(partition, name, merges=merges, rewrites=rewrites),
             self.schema,
             self.avro_schema,
             bloom=self.files.bloom,

@@ -9,14 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.base import WrittenBase
 from hudi_hive.formats.log import delete_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
 from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files, skeleton_columns
@@ -70,7 +69,7 @@ def write_new_group(context: WriteContext, attempt: Attempt, target: TargetSlice
     name = base_file_name(context, target.file_id, attempt)
     keys: list[pa.Array] = []
     first = 0
-    with _BaseFile(context, target, name) as file:
+    with context.begin_base_file(target.partition, name, statistics=context.ranges) as file:
         for table in rows:
             file.write(context.stamped(table, name, attempt, first))
             first += table.num_rows
@@ -109,7 +108,7 @@ def write_merged_base(
     name = base_file_name(context, target.file_id, attempt)
     incoming = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, name, attempt))
     merge = _Merge(context, incoming, deletes)
-    with _BaseFile(context, target, name, merges=True) as file:
+    with context.begin_base_file(target.partition, name, merges=True, statistics=context.ranges) as file:
         for batch in merge.batches(_base_batches(context, target)):
             file.write(_renamed(batch, name))
         written = file.close()
@@ -278,27 +277,6 @@ def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
         return batch
     names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
     return batch.set_column(at, batch.schema.field(at), names)
-
-
-class _BaseFile:
-    """A base file in the making."""
-
-    def __init__(self, context: WriteContext, target: TargetSlice, name: str, *, merges: bool = False) -> None:
-        path = context.begin_file(target.partition, name, merges=merges)
-        self._writer = context.base_file_writer(path, statistics=context.ranges)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is not None:
-            self._writer.abandon()
-
-    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
-        self._writer.write(rows)
-
-    def close(self) -> WrittenBase:
-        return self._writer.close()
 
 
 @dataclass

@@ -113,8 +113,7 @@ class NewBase:
 def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
     """Write rows to a base file, which is marked before it exists."""
     name = base.name(write_context)
-    path = write_context.begin_file(base.partition, name, merges=base.merges, rewrites=True)
-    writer = write_context.base_file_writer(path, statistics=True)
+    writer = write_context.begin_base_file(base.partition, name, merges=base.merges, rewrites=True, statistics=True)
     at = write_context.schema.get_field_index(FILE_NAME)
     for batch in rows:
         if at >= 0:

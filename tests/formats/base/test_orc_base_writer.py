@@ -93,7 +93,7 @@ def test_a_file_of_no_rows_has_its_columns(storage):
 
 
 @pytest.mark.parametrize("codec", ["zlib", "snappy", "zstd", "none"])
-def test_stripes_and_compression_are_as_asked(storage, codec):
+def test_orc_stripe_size_and_compression_are_those_of_the_settings(storage, codec):
     rows = pa.table({"n": list(range(200_000)), "text": [f"row {number}" for number in range(200_000)]})
     settings = BaseFileSettings(orc=OrcSettings(codec.upper(), 100_000))
     with create_base_file(storage, "f.orc", rows.schema, AVRO, settings=settings) as writer:
@@ -119,7 +119,7 @@ def test_a_time_that_the_format_would_change_is_refused(storage, values, kind):
         written(storage, pa.table({"at": pa.array(values, kind)}))
 
 
-def test_an_unknown_codec_is_refused(storage):
+def test_orc_compression_that_is_not_supported_is_refused(storage):
     with pytest.raises(InvalidOptionError, match="'brotli'"):
         written(storage, pa.table({"n": [1]}), settings=BaseFileSettings(orc=OrcSettings("brotli")))
     assert not storage.exists("f.orc")
