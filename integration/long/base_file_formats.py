@@ -11,11 +11,9 @@ write them, so that HFiles are version 6 alone.
 
 from __future__ import annotations
 
-import argparse
 import base64
 import datetime as dt
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -29,7 +27,16 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from integration.support.action_runs import FEW_TASKS, in_order, print_counts, refuse_nothing_done, run_actions, same
+from integration.support.action_runs import (
+    FEW_TASKS,
+    chosen_tables,
+    in_order,
+    print_at_once,
+    print_counts,
+    refuse_nothing_done,
+    run_actions,
+    same,
+)
 from integration.support.hudi_peer import HudiPeer
 
 FIRSTS = ("ours", "hudi")
@@ -232,7 +239,7 @@ class Life:
 
 
 def run(
-    file_format: str, first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print
+    file_format: str, first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print_at_once
 ) -> tuple[int, int]:
     """One table's life.
 
@@ -258,22 +265,14 @@ def run(
 
 def main() -> int:
     """Run the chosen tables; print a line for each action and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--format", action="append", choices=FORMATS)
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--first", action="append", choices=FIRSTS)
-    parser.add_argument("--keep", type=Path, help="leave the tables there")
-    chosen = parser.parse_args()
     counts = []
-    with tempfile.TemporaryDirectory(prefix="orc_tables_") as scratch:
-        folder = chosen.keep or Path(scratch)
-        for version in chosen.version or VERSIONS:
+    with chosen_tables(__doc__, format=FORMATS, version=VERSIONS, first=FIRSTS) as (chosen, folder):
+        for version in chosen.version:
             with HudiPeer(version) as peer:
-                for file_format, first in product(chosen.format or FORMATS, chosen.first or FIRSTS):
+                for file_format, first in product(chosen.format, chosen.first):
                     if file_format == "HFILE" and version > 6:
                         continue
-                    path = folder / f"{file_format}_v{version}_{first}"
-                    counts.append(run(file_format, first, peer, path, lambda line: print(line, flush=True)))
+                    counts.append(run(file_format, first, peer, folder / f"{file_format}_v{version}_{first}"))
     return print_counts(counts)
 
 

@@ -10,11 +10,9 @@ are the nodes of the plans, but for their new file ids.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +34,9 @@ from hudi_hive.write.services import cluster, compact, schedule_clustering
 from integration.support.action_runs import (
     FEW_TASKS,
     check_hudi_rows,
+    chosen_tables,
     in_order,
+    print_at_once,
     print_counts,
     refuse_nothing_done,
     run_actions,
@@ -246,7 +246,7 @@ def nodes_of(plan: ClusteringPlan) -> list[Any]:
     return sorted(zip((groups[at] for at in sorted(groups)), children, plan.output_groups, strict=True))
 
 
-def run(first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print) -> tuple[int, int]:
+def run(first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print_at_once) -> tuple[int, int]:
     """One table's life.
 
     Args:
@@ -270,19 +270,11 @@ def run(first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = 
 
 def main() -> int:
     """Run the chosen tables; print a line for each action and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--first", action="append", choices=FIRSTS)
-    parser.add_argument("--keep", type=Path, help="leave the tables there")
-    chosen = parser.parse_args()
     counts = []
-    with tempfile.TemporaryDirectory(prefix="consistent_buckets_") as scratch:
-        folder = chosen.keep or Path(scratch)
-        for version in chosen.version or VERSIONS:
+    with chosen_tables(__doc__, version=VERSIONS, first=FIRSTS) as (chosen, folder):
+        for version in chosen.version:
             with HudiPeer(version) as peer:
-                for first in chosen.first or FIRSTS:
-                    path = folder / f"v{version}_{first}"
-                    counts.append(run(first, peer, path, lambda line: print(line, flush=True)))
+                counts += [run(first, peer, folder / f"v{version}_{first}") for first in chosen.first]
     return print_counts(counts)
 
 

@@ -9,12 +9,11 @@ compaction is looked at: it is a delta commit with one log file for each slice, 
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,9 @@ from hudi_hive.write.services import clean, compact, log_compact
 from integration.support.action_runs import (
     FEW_TASKS,
     check_hudi_rows,
+    chosen_tables,
     in_order,
+    print_at_once,
     print_counts,
     refuse_nothing_done,
     run_actions,
@@ -241,7 +242,7 @@ def run(
     first: str,
     peer: HudiPeer,
     path: Path,
-    tell: Callable[[str], object] = print,
+    tell: Callable[[str], object] = print_at_once,
 ) -> tuple[int, int]:
     """One table's life.
 
@@ -272,22 +273,13 @@ def run(
 
 def main() -> int:
     """Run the chosen tables; print a line for each action and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", action="append", type=int, choices=tuple(RELEASES))
-    parser.add_argument("--mode", action="append", choices=MODES)
-    parser.add_argument("--first", action="append", choices=FIRSTS)
-    parser.add_argument("--keep", type=Path, help="leave the tables there")
-    chosen = parser.parse_args()
     counts = []
-    with tempfile.TemporaryDirectory(prefix="log_compaction_") as scratch:
-        folder = chosen.keep or Path(scratch)
-        for version in chosen.version or RELEASES:
-            modes = [mode for of, mode in TABLES if of == version and mode in (chosen.mode or MODES)]
+    with chosen_tables(__doc__, version=tuple(RELEASES), mode=MODES, first=FIRSTS) as (chosen, folder):
+        for version in chosen.version:
+            modes = [mode for of, mode in TABLES if of == version and mode in chosen.mode]
             with HudiPeer(version) as peer:
-                for mode in modes:
-                    for first in chosen.first or FIRSTS:
-                        path = folder / f"v{version}_{mode}_{first}"
-                        counts.append(run(version, mode, first, peer, path, lambda line: print(line, flush=True)))
+                for mode, first in product(modes, chosen.first):
+                    counts.append(run(version, mode, first, peer, folder / f"v{version}_{mode}_{first}"))
     return print_counts(counts)
 
 

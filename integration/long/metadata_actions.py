@@ -10,9 +10,7 @@ partitions of the metadata table, and we read what it wrote.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +28,8 @@ from hudi_hive.write.rollback import create_savepoint, delete_savepoint, restore
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import clean, cluster, compact
 from integration.support.action_runs import (
+    chosen_tables,
+    print_at_once,
     print_counts,
     refuse_nothing_done,
     run_actions,
@@ -265,7 +265,7 @@ def run(
     kind: str,
     peer: HudiPeer,
     path: Path,
-    tell: Callable[[str], object] = print,
+    tell: Callable[[str], object] = print_at_once,
     seen: Container[str] | None = None,
 ) -> tuple[int, int]:
     """One table's life.
@@ -310,20 +310,12 @@ def run(
 
 def main() -> int:
     """Run the chosen tables; print a line for each action and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
-    parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--keep", type=Path, help="leave the tables there")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="metadata_actions_") as scratch:
-        return print_counts(_runs(chosen, chosen.keep or Path(scratch)))
-
-
-def _runs(chosen: argparse.Namespace, folder: Path) -> Iterator[tuple[int, int]]:
-    for version in chosen.version or VERSIONS:
-        with HudiPeer(version) as peer:
-            for kind in chosen.type or TYPES:
-                yield run(version, kind, peer, folder / f"{version}_{kind}", lambda line: print(line, flush=True))
+    counts = []
+    with chosen_tables(__doc__, version=VERSIONS, type=TYPES) as (chosen, folder):
+        for version in chosen.version:
+            with HudiPeer(version) as peer:
+                counts += [run(version, kind, peer, folder / f"{version}_{kind}") for kind in chosen.type]
+    return print_counts(counts)
 
 
 if __name__ == "__main__":

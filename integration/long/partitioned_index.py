@@ -12,12 +12,11 @@ alone, so that of two rows of one key in one write, of which one partition has t
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -36,7 +35,9 @@ from hudi_hive.write.services import clean, cluster, compact
 from integration.support.action_runs import (
     FEW_TASKS,
     check_hudi_rows,
+    chosen_tables,
     in_order,
+    print_at_once,
     print_counts,
     refuse_nothing_done,
     run_actions,
@@ -246,7 +247,13 @@ def _file_id(row: Row) -> str:
 
 
 def run(
-    kind: str, first: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print, *, looks: bool = True
+    kind: str,
+    first: str,
+    peer: HudiPeer,
+    path: Path,
+    tell: Callable[[str], object] = print_at_once,
+    *,
+    looks: bool = True,
 ) -> tuple[int, int]:
     """One table's life.
 
@@ -279,17 +286,9 @@ def run(
 
 def main() -> int:
     """Run the chosen tables; print a line for each action and the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--first", action="append", choices=FIRSTS)
-    parser.add_argument("--keep", type=Path, help="leave the tables there")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="partitioned_index_") as scratch, HudiPeer(VERSION) as peer:
-        folder = chosen.keep or Path(scratch)
+    with chosen_tables(__doc__, type=TYPES, first=FIRSTS) as (chosen, folder), HudiPeer(VERSION) as peer:
         return print_counts(
-            run(kind, first, peer, folder / f"{kind}_{first}", lambda line: print(line, flush=True))
-            for kind in chosen.type or TYPES
-            for first in chosen.first or FIRSTS
+            run(kind, first, peer, folder / f"{kind}_{first}") for kind, first in product(chosen.type, chosen.first)
         )
 
 

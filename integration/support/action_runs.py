@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,32 @@ FEW_TASKS = {f"hoodie.{operation}.shuffle.parallelism": "2" for operation in ("u
 
 _LONGEST = 2500
 _SHOWN = 700
+
+
+print_at_once = partial(print, flush=True)
+"""Prints a line that shows while the program goes on."""
+
+
+@contextmanager
+def chosen_tables(about: str | None, **choices: Sequence[Any]) -> Iterator[tuple[argparse.Namespace, Path]]:
+    """Read which tables the command line chooses, and make the folder that they go to.
+
+    Args:
+        about: the program's docstring, for ``--help``.
+        choices: option -> its values; all of them where the option is not given.
+
+    Returns:
+        The values of each option, and the folder: that of ``--keep``, or one that is deleted at the end.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, values in choices.items():
+        parser.add_argument(f"--{name}", type=type(values[0]), action="append", choices=values)
+    parser.add_argument("--keep", type=Path, help="leave the tables there")
+    chosen = parser.parse_args()
+    for name, values in choices.items():
+        setattr(chosen, name, getattr(chosen, name) or values)
+    with tempfile.TemporaryDirectory(prefix="hudi_hive_tables_") as scratch:
+        yield chosen, chosen.keep or Path(scratch)
 
 
 def run_actions(
