@@ -37,6 +37,7 @@ from pyarrow._io import (
     compress,
     cpu_count,
     decompress,
+    default_memory_pool,
     py_buffer,
 )
 from pyarrow._tables import RecordBatch, RecordBatchReader, Table, concat_batches, concat_tables, record_batch, table
@@ -157,6 +158,7 @@ __all__ = [
     "decimal128",
     "decimal256",
     "decompress",
+    "default_memory_pool",
     "dictionary",
     "field",
     "float16",

@@ -37,7 +37,7 @@ from hudi_hive.spark.bridge.store_options import (
 )
 from hudi_hive.spark.bridge.types import java_schema, java_type
 from hudi_hive.spark.bridge.weak import Weak
-from hudi_hive.spark.bridge.worker import freeze_imports
+from hudi_hive.spark.bridge.worker import freeze_imports, release_memory
 from hudi_hive.spark.versions import JavaValue, scala_items
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "quoted",
     "reader_settings",
     "relations",
+    "release_memory",
     "repartition_by_number",
     "scala_items",
     "session_settings",

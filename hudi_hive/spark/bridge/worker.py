@@ -1,10 +1,15 @@
-"""What is done once in each of Spark's Python workers."""
+"""What keeps Spark's Python workers small and quick, which live as long as the session."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import itertools
+import sys
+from collections.abc import Callable
+from functools import cache
 
+import pyarrow as pa
 from pyspark import TaskContext
 
 _task_numbers = itertools.count(1)
@@ -18,3 +23,22 @@ def freeze_imports() -> None:
     """
     if TaskContext.get() is not None and next(_task_numbers) == 2:
         gc.freeze()
+
+
+def release_memory() -> None:
+    """Give memory that nothing uses back to the system: Arrow's, and what the C library keeps.
+
+    Both keep what was freed for later. A worker waits for its next task for hours, beside as many others as there are
+    cores, and holds what its greatest task took.
+    """
+    if TaskContext.get() is not None:
+        pa.default_memory_pool().release_unused()
+        _trim_heap()(0)
+
+
+@cache
+def _trim_heap() -> Callable[[int], object]:
+    """``malloc_trim`` of the GNU C library; where it is missing, a function that does nothing."""
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    trim: Callable[[int], object] = getattr(library, "malloc_trim", int)
+    return trim

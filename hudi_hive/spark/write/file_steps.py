@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from hudi_hive.batches import gathered_tables, rows_by_text
 from hudi_hive.metadata.reader import group_indexes
+from hudi_hive.spark.bridge import release_memory
 from hudi_hive.spark.write.row_changes import split_rows
 from hudi_hive.spark.write.tasks import FILE_ID, GROUP, IS_GONE, IS_NEW, Batches, CombineRows, as_schema, step
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import (
-    DELETES_SCHEMA,
     PARTITION_PATH,
     RECORD_KEY,
     WRITE_STATUS_SCHEMA,
@@ -26,18 +27,16 @@ from hudi_hive.write.files import (
     WriteTask,
     assign_inserts,
     attempts,
-    count_by_partition,
     file_ids_of_task,
-    locate_inserts,
     new_file_id,
     run_write_task,
-    split_by_file_group,
 )
 from hudi_hive.write.index import one_array
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import KeyedRecords
 
 _BUFFERED_BYTES: Final = 512 << 20
+_SORTED_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -184,29 +183,67 @@ class WriteNewFileGroups:
         """Statuses."""
         context = TaskContext.get()
         ids = file_ids_of_task(self.seed, 0 if context is None else context.partitionId())
-        gathered: list[pa.Table] = []
-        size = 0
-        for batch in batches:
-            gathered.append(as_schema(batch, self.schema))
-            size += gathered[-1].nbytes
-            if size >= _BUFFERED_BYTES:
-                yield from self._write(pa.concat_tables(gathered), ids)
-                gathered, size = [], 0
-        if gathered:
-            yield from self._write(pa.concat_tables(gathered), ids)
+        waiting = _WaitingRows()
+        for table in gathered_tables(batches, _SORTED_BYTES):
+            waiting.add(self._remaining(as_schema(table, self.schema)))
+            if waiting.size >= _BUFFERED_BYTES:
+                yield from self._write(waiting, ids)
+                waiting = _WaitingRows()
+        yield from self._write(waiting, ids)
 
-    def _write(self, rows: pa.Table, ids: Iterator[str]) -> Batches:
+    def _remaining(self, rows: pa.Table) -> pa.Table:
+        """Rows that are written: what others delete is in no new group."""
         marked = KeyedRecords(rows, {}, self.spec).marked()
-        if pc.any(marked, min_count=0).as_py():
-            rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
-        partitions = rows.column(PARTITION_PATH).combine_chunks()
-        counts = count_by_partition(partitions)
-        assignment = assign_inserts(counts, None, self.config.files, self.row_size, new_ids=ids)
-        locations = locate_inserts(np.arange(rows.num_rows), partitions, assignment)
+        return rows.filter(pc.invert(marked)) if pc.any(marked, min_count=0).as_py() else rows
+
+    def _write(self, waiting: _WaitingRows, ids: Iterator[str]) -> Batches:
         numbers = attempts()
-        for group, own, new, _ in split_by_file_group(rows, locations, DELETES_SCHEMA.empty_table()):
-            task = WriteTask(WriteHandle.CREATE, TargetSlice(*group), next(numbers), own, None, new)
+        assignment = assign_inserts(waiting.counts(), None, self.config.files, self.row_size, new_ids=ids)
+        for line in assignment.to_pylist():
+            target = TargetSlice(line["partition"], line["file_id"])
+            rows = waiting.taken(target.partition, line["rows"])
+            task = WriteTask(WriteHandle.CREATE, target, next(numbers), rows, None, rows.num_rows)
             yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()
+            release_memory()
+
+
+class _WaitingRows:
+    """Rows that wait for their file groups, by partition, in the order in which they came.
+
+    Attributes:
+        size: bytes of all rows that were added.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._rows: dict[str, list[pa.Table]] = {}
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows on; they are copied once, so that those of a partition stand side by side."""
+        positions = list(rows_by_text(one_array(rows.column(PARTITION_PATH))))
+        if not positions:
+            return
+        together = rows.take(pa.array(np.concatenate([own for _, own in positions])))
+        self.size += together.nbytes
+        start = 0
+        for partition, own in positions:
+            self._rows.setdefault(partition, []).append(together.slice(start, len(own)))
+            start += len(own)
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each partition."""
+        return {partition: sum(table.num_rows for table in tables) for partition, tables in self._rows.items()}
+
+    def taken(self, partition: str, count: int) -> pa.Table:
+        """The first rows of a partition, which do not wait any more."""
+        tables, taken = self._rows[partition], []
+        while count:
+            taken.append(tables[0].slice(0, count))
+            count -= taken[-1].num_rows
+            tables[0] = tables[0].slice(taken[-1].num_rows)
+            if not tables[0].num_rows:
+                del tables[0]
+        return pa.concat_tables(taken)
 
 
 __all__ = ["PlaceRows", "WriteFileGroups", "WriteNewFileGroups"]
