@@ -57,7 +57,9 @@ from hudi_hive.write.writers import refuse_sort_columns
 
 TASKS_PER_CORE: Final = 2
 
-KEEP_LEVEL: Final = StorageLevel.MEMORY_AND_DISK
+KEEP_LEVEL: Final = StorageLevel.DISK_ONLY
+"""Where rows that are read several times stay: in memory they would push out what the session has cached, and leave the
+JVM with a heap of their size. They cost as much time on the disk, where the shuffle behind them writes them anyway."""
 
 
 class IncomingRows:
