@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -351,8 +351,21 @@ def _check_refused(scenario: Scenario, path: Path, rows: Rows) -> None:
 
 
 def check_rows(path: Path, expected: Rows, when: str) -> None:
-    """Rows as expected; that both ways to list files give the same is of :func:`check_metadata`."""
+    """Rows as expected, by indexes too; that both ways to list files give the same is of :func:`check_metadata`."""
     assert rows_of(path) == expected, when
+    indexes = client_of(path).config.metadata_partitions
+    if any(name.startswith(("secondary_index_", "expr_index_")) for name in indexes):
+        for row in expected:
+            value = pc.field("value")
+            _check_index(path, row, pc.equal(value, row["value"]))
+            has_length = pc.equal(pc.utf8_length(value), len(row["value"]))
+            _check_index(path, row, has_length & pc.equal(pc.field("id"), row["id"]))
+
+
+def _check_index(path: Path, row: dict[str, Any], row_filter: pc.Expression) -> None:
+    """A filter that an index answers finds a row."""
+    found = _rows(HudiTable(client_of(path)).scan(row_filter=row_filter).to_arrow())
+    assert found == [row], f"{row_filter} finds {found}"
 
 
 def check_tidy(path: Path, *, services: bool = False) -> None:
@@ -399,10 +412,18 @@ def files_without_commit(client: MetaClient) -> list[str]:
     hidden = pc.or_(pc.starts_with(files["name"], ".hoodie_partition_metadata"), pc.starts_with(files["name"], ".tmp-"))
     files = files.filter(pc.invert(hidden))
     paths = pc.binary_join_element_wise(files["partition"], files["name"], "/")
-    # What a service that died has made waits for it to be taken up again.
-    waiting = tuple(f"_{instant.requested}." for instant in timeline.pending())
-    found = {path.lstrip("/") for path in paths.to_pylist() if not any(time in path for time in waiting)}
-    return sorted(found - known)
+    found = {path.lstrip("/") for path in paths.to_pylist()}
+    return sorted(found - known - _pending_files(client, found))
+
+
+def _pending_files(client: MetaClient, paths: Iterable[str]) -> set[str]:
+    """Those of some data files that a service which died has made: they wait for it to be taken up again."""
+    waiting = [instant.requested for instant in client.timeline.pending() if instant.action != SAVEPOINT]
+    # Log files of version 6 name the instant of their slice; markers tell who made them.
+    markers = client.storage.list(".hoodie/.temp", recursive=True, missing_ok=True)["path"].to_pylist()
+    marked = [path.removeprefix(".hoodie/.temp/").partition("/") for path in markers if ".marker." in path]
+    found = {path.rpartition(".marker.")[0] for time, _, path in marked if time in waiting}
+    return found | {path for path in paths if any(f"_{time}." in path for time in waiting)}
 
 
 def _undone(client: MetaClient) -> list[RollbackMetadata]:
@@ -419,9 +440,9 @@ def check_metadata(path: Path) -> None:
     if "files" not in client.config.metadata_partitions:
         return
     listed = _names(client.list_files())
-    waiting = tuple(f"_{i.requested}." for i in client.timeline.pending() if i.action != SAVEPOINT)
     there = _names(client_of(path, metadata=False).list_files())
-    there = {file for file in there if not any(time in file[1] for time in waiting)}
+    pending = _pending_files(client, [f"{partition}/{name}".lstrip("/") for partition, name, _ in there])
+    there = {file for file in there if f"{file[0]}/{file[1]}".lstrip("/") not in pending}
     assert listed == there, f"metadata only: {sorted(listed - there)}, folders only: {sorted(there - listed)}"
 
 

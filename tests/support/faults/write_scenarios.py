@@ -12,12 +12,20 @@ import pyarrow as pa
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
-from hudi_hive.timeline.instants import CLEAN, COMMIT, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.instants import (
+    CLEAN,
+    COMMIT,
+    COMPLETED_WRITE_ACTIONS,
+    DELTA_COMMIT,
+    REPLACE_COMMIT,
+    RESTORE,
+    SAVEPOINT,
+)
 from hudi_hive.write.alter import alter_schema
 from hudi_hive.write.coordination import LocalExecutor, table_lock
 from hudi_hive.write.rollback import create_savepoint, restore, rollback, rollback_failed_writes
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import archive_instants, clean, cluster, compact
+from hudi_hive.write.services import MetadataServices, archive_instants, clean, cluster, compact, log_compact
 from hudi_hive.write.writers import LocalWriter
 from tests.support.faults.write_faults import Scenario
 
@@ -54,6 +62,7 @@ def prepare(
     upserts: int = 1,
     then: Sequence[Callable[[Path, dict[str, str]], None]] = (),
     cdc: bool = False,
+    base_files: str = "PARQUET",
 ) -> None:
     create_table(
         path,
@@ -65,6 +74,7 @@ def prepare(
             partition_fields=["part"],
             ordering_fields=["ts"],
             cdc=cdc,
+            base_file_format=base_files,
         ),
     )
     write(path, options, rows(1, "a", "b", "cc", "dd"), "insert")
@@ -122,6 +132,16 @@ def is_compacted(path: Path) -> bool:
     return any(timeline.commit_metadata(instant).operation == "COMPACT" for instant in timeline.completed({COMMIT}))
 
 
+def merge_log_blocks(path: Path, options: dict[str, str]) -> None:
+    log_compact(_context(path, {**options, "hoodie.log.compaction.blocks.threshold": "2"}))
+
+
+def has_merged_blocks(path: Path) -> bool:
+    timeline = MetaClient.load(path).timeline
+    commits = timeline.completed({DELTA_COMMIT})
+    return any(timeline.commit_metadata(one).operation == "LOG_COMPACT" for one in commits)
+
+
 def cluster_groups(path: Path, options: dict[str, str]) -> None:
     cluster(_context(path, options))
 
@@ -176,6 +196,23 @@ def has_metadata(path: Path) -> bool:
     return "files" in MetaClient.load(path).config.metadata_partitions
 
 
+def index_values(path: Path, options: dict[str, str]) -> None:
+    """A secondary index."""
+    if not has_index_of_values(path):
+        MetadataServices(_context(path, options)).create_index("by_value", "secondary_index", ["value"])
+
+
+def has_index_of_values(path: Path) -> bool:
+    return "secondary_index_by_value" in MetaClient.load(path).config.metadata_partitions
+
+
+def index_lengths(path: Path, options: dict[str, str]) -> None:
+    """Expression indexes of both kinds."""
+    services = MetadataServices(_context(path, options))
+    services.create_index("by_length", "column_stats", ["value"], {"expr": "length"})
+    services.create_index("by_upper", "bloom_filters", ["value"], {"expr": "upper"})
+
+
 def undo_delete(path: Path, options: dict[str, str]) -> None:
     """Roll back the delete, or go on with that."""
     context = _context(path, options)
@@ -221,14 +258,16 @@ def scenario(  # noqa: PLR0913
     upserts: int = 1,
     then: Sequence[Any] = (),
     cdc: bool = False,
+    base_files: str = "PARQUET",
     **more: Any,
 ) -> Scenario:
     """A scenario of an act; ``later`` are the options from the act on, if they are not those of before."""
     options = options or {}
     later = options if later is None else later
+    table = {"kind": kind, "version": version, "cdc": cdc, "base_files": base_files}
     return Scenario(
         name,
-        partial(prepare, kind=kind, version=version, options=options, upserts=upserts, then=then, cdc=cdc),
+        partial(prepare, **table, options=options, upserts=upserts, then=then),
         partial(act, options=later),
         partial(probe, options=later),
         version=version,
@@ -261,12 +300,14 @@ ALL_SERVICES = {
 }
 
 
-def _each(name: str, act: Any, *, kinds: Sequence[str] = KINDS, **more: Any) -> list[Scenario]:
+def _each(
+    name: str, act: Any, *, kinds: Sequence[str] = KINDS, versions: Sequence[int] = VERSIONS, **more: Any
+) -> list[Scenario]:
     """A scenario for each kind and version."""
     return [
         scenario(f"{name}-{_SHORT[kind]}-{version}", act, kind=kind, version=version, **more)
         for kind in kinds
-        for version in VERSIONS
+        for version in versions
     ]
 
 
@@ -303,4 +344,25 @@ SCENARIOS = [
     *_each("bulk_insert", bulk_insert, doubles=True),
     *_each("insert_overwrite_table", overwrite_table, replaces_all=True),
     *_each("upsert_plain", upsert, options=PLAIN),
+    *_each("log_compaction", merge_log_blocks, kinds=[MOR], upserts=2, done=has_merged_blocks),
+    *_each("secondary_index", index_values, versions=(8, 9), options=RECORD_INDEX, done=has_index_of_values),
+    *_each("upsert_indexes", upsert, versions=(8, 9), options=RECORD_INDEX, then=[index_values, index_lengths]),
+    *_each(
+        "compaction_indexes",
+        compact_slices,
+        kinds=[MOR],
+        versions=(8, 9),
+        options=RECORD_INDEX,
+        then=[index_values, index_lengths, upsert],
+        done=is_compacted,
+    ),
+    *(
+        one
+        for base_files in ("ORC", "HFILE")
+        for name, act, more in (
+            ("upsert", upsert, {}),
+            ("compaction", compact_slices, {"kinds": [MOR], "upserts": 2, "done": is_compacted}),
+        )
+        for one in _each(f"{name}_{base_files.lower()}", act, base_files=base_files, **more)
+    ),
 ]

@@ -20,6 +20,8 @@ QUICK = {
     "restore-mor-8": 3,
     "clustering-cow-9": 2,
     "archival-mor-8": 2,
+    "log_compaction-mor-6": 2,
+    "upsert_indexes-mor-8": 2,
 }
 CASES = [
     *(
