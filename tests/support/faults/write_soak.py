@@ -1,11 +1,12 @@
 """Writers, table services and readers in processes of their own on one table, held to a model of plain dictionaries.
 
-    python -m tests.support.faults.write_soak [--commits 200] [--version 8] [--type MERGE_ON_READ] [--writers 2]
+    python -m tests.support.faults.write_soak [--commits 200] [--version 8] [--type MERGE_ON_READ] [--apart]
 
 Writers commit rows of every operation under optimistic concurrency control and try again after conflicts; each cleans
 and archives behind its commits. One process plans and runs compaction and clustering. Readers take snapshots and
 incremental pulls, with the metadata table and without. Afterwards every read must be what the commits that it could see
-add up to, in the order of their completion, commit times of rows included; nothing may be left over.
+add up to, in the order of their completion, commit times of rows included; nothing may be left over. With ``--apart``
+writers do nothing behind their commits: the other process cleans, archives, merges log blocks and makes indexes too.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ from hudi_hive.write.coordination import FOLDER as HEARTBEATS
 from hudi_hive.write.coordination import table_lock
 from hudi_hive.write.files import marked_instants
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import cluster, compact
+from hudi_hive.write.services import ServiceEvent, ServiceKind, ServiceRounds, TableServices, cluster, compact
+from tests.support.faults.soak_model import Commit, Read, Row, expected
 from tests.support.faults.write_faults import files_without_commit
 
 PARTITIONS = 4
@@ -73,35 +75,24 @@ OPTIONS = {
     "hoodie.metadata.record.index.enable": "false",
 }
 
+APART = {
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.clustering.inline.max.commits": "5",
+    "hoodie.compact.inline.max.delta.commits": "5",
+    "hoodie.log.compaction.blocks.threshold": "2",
+    "hoodie.write.concurrency.early.conflict.detection.enable": "true",
+    "hoodie.write.num.retries.on.conflict.failures": "3",
+}
+INDEXES = {
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.metadata.index.column.stats.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+}
+"""What the services alone are asked for: the writers keep what is there."""
+
 UNANSWERED = (StoreThrottledError, StoreUnreachableError)
 FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
-
-Row = tuple[str, int, str]
-"""Partition, number and commit time of a key."""
-
-
-@dataclass(frozen=True)
-class Commit:
-    """What a writer says that it has committed: in ``order`` it became visible; rows: key to partition and number."""
-
-    instant: str
-    order: str
-    operation: str
-    rows: Mapping[str, tuple[str, int]]
-    partitions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Read:
-    """What a reader saw, the completed writes that were on its timeline, and the oldest pending one."""
-
-    kind: str
-    listing: str
-    seen: frozenset[str]
-    pending: str
-    begin: str
-    rows: Mapping[str, Row]
-    twice: int
 
 
 @dataclass
@@ -124,6 +115,8 @@ class Soak:
         lock: the lock provider's class.
         storage_options: of the table's store.
         logs: local folder of what the processes say; beside the table if not given.
+        apart: all services run in the services' process, as ``hudi-hive table service`` runs them, log compaction and
+            making indexes among them; writers try again after conflicts and detect them early.
     """
 
     path: str
@@ -136,11 +129,12 @@ class Soak:
     lock: str = FILE_LOCK
     storage_options: Mapping[str, str] | None = None
     logs: str = ""
+    apart: bool = False
 
     @property
     def options(self) -> dict[str, str]:
         """Write options."""
-        return OPTIONS | {"hoodie.write.lock.provider": self.lock}
+        return OPTIONS | (APART if self.apart else {}) | {"hoodie.write.lock.provider": self.lock}
 
     def open(self) -> HudiTable:
         """The table as it is now."""
@@ -260,10 +254,35 @@ def serve(soak: Soak, ended: Event, log: Log) -> None:
         ended.wait(0.5)
 
 
-def context(soak: Soak) -> ServiceContext:
+def serve_rounds(soak: Soak, ended: Event, log: Log) -> None:
+    """All services of the table by their own conditions, round by round, until the writers have ended."""
+
+    def note(event: ServiceEvent) -> None:
+        if event.error is None:
+            log.counts[event.service.value] += 1
+        else:
+            log.refused[f"{event.service}: {type(event.error).__name__}"] += 1
+            if not isinstance(event.error, WriteConflictError):
+                log.errors.append(event.line())
+        log.errors += event.warnings
+
+    rounds = service_rounds(soak, note)
+    while not ended.is_set():
+        rounds.run()
+        ended.wait(0.5)
+
+
+def service_rounds(soak: Soak, note: Callable[[ServiceEvent], None]) -> ServiceRounds:
+    kinds = set(ServiceKind) - {ServiceKind.TTL}
+    if soak.table_type == "COPY_ON_WRITE":
+        kinds -= {ServiceKind.COMPACT, ServiceKind.LOG_COMPACT}
+    return ServiceRounds(lambda: TableServices(context(soak, INDEXES)), kinds, on_event=note)
+
+
+def context(soak: Soak, more: Mapping[str, str] | None = None) -> ServiceContext:
     client = soak.client()
     lock = table_lock(soak.options, client.storage)
-    return ServiceContext(client, soak.options, lock=lambda: lock)
+    return ServiceContext(client, soak.options | dict(more or {}), lock=lambda: lock)
 
 
 def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
@@ -321,7 +340,7 @@ def process(kind: str, soak: Soak, number: int, ended: Event, out: str) -> None:
         if kind == "writer":
             Writer(soak, number, log).run()
         elif kind == "services":
-            serve(soak, ended, log)
+            (serve_rounds if soak.apart else serve)(soak, ended, log)
         else:
             look(soak, number, ended, log)
     except BaseException:
@@ -329,38 +348,7 @@ def process(kind: str, soak: Soak, number: int, ended: Event, out: str) -> None:
     Path(out).write_bytes(pickle.dumps(log))
 
 
-# -- the model -------------------------------------------------------------------------------------------------------
-
-
-def replay(commits: Sequence[Commit]) -> dict[str, Row]:
-    """What commits add up to, in their order."""
-    model: dict[str, Row] = {}
-    for commit in commits:
-        gone = set(commit.partitions)
-        if commit.operation == "insert_overwrite":
-            gone |= {place for place, _ in commit.rows.values()}
-        if gone:
-            model = {key: row for key, row in model.items() if row[0] not in gone}
-        for key, (place, number) in commit.rows.items():
-            if commit.operation == "delete":
-                model.pop(key, None)
-            else:
-                model[key] = (place, number, commit.instant)
-    return model
-
-
-def expected(read: Read, commits: Sequence[Commit], version: int) -> dict[str, Row]:
-    """What a read must have seen."""
-    first = min(read.seen, default="")
-    visible = [c for c in commits if c.instant in read.seen or c.instant < first]
-    if read.kind == "snapshot":
-        return replay(visible)
-    if version == 6:
-        visible = [c for c in visible if not read.pending or c.instant < read.pending]
-        chosen = {c.instant for c in visible if c.instant > read.begin}
-    else:
-        chosen = {c.instant for c in visible if c.order > read.begin}
-    return {key: row for key, row in replay(visible).items() if row[2] in chosen}
+# -- the check -----------------------------------------------------------------------------------------------------
 
 
 def check(soak: Soak, logs: Sequence[Log]) -> list[str]:
@@ -456,6 +444,9 @@ def run(soak: Soak, *, timeout: float = 3600) -> tuple[list[Log], list[str]]:
 
 def compact_and_cluster(soak: Soak) -> None:
     """Run what is planned still, as the next services would."""
+    if soak.apart:
+        failures = service_rounds(soak, lambda event: None).run()
+        assert not failures, failures
     if soak.table_type == "MERGE_ON_READ":
         compact(context(soak))
     cluster(context(soak))
@@ -469,11 +460,14 @@ def main() -> int:
     parser.add_argument("--writers", type=int, default=2)
     parser.add_argument("--readers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--apart", action="store_true", help="all services in a process of their own")
     parser.add_argument("--keep", help="make the table here and leave it")
     given = parser.parse_args()
     folder = given.keep or tempfile.mkdtemp(prefix="soak-")
     path = str(Path(folder) / "table")
-    soak = Soak(path, given.version, given.type, given.commits, given.writers, given.readers, given.seed)
+    soak = Soak(
+        path, given.version, given.type, given.commits, given.writers, given.readers, given.seed, apart=given.apart
+    )
     begin = time.perf_counter()
     try:
         logs, wrong = run(soak)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.faults.write_soak import Commit, Read, Soak, expected, replay, run
+from tests.support.faults.soak_model import Commit, Read, expected, replay
+from tests.support.faults.write_soak import Soak, run
 from tests.support.running.long import long_case
 
 
