@@ -1,11 +1,24 @@
 """Every option that is accepted anywhere, declared once: in come names and texts, out come typed values or errors.
 
 Options are grouped by subject in the modules ``table``, ``write``, ``base_files``, ``buckets``, ``services``,
-``locks``, ``read``, ``jobs``, ``sync``, ``metastore``, ``storage``, ``harmless`` and ``unsupported``; an
+``metrics``, ``locks``, ``read``, ``jobs``, ``sync``, ``metastore``, ``storage``, ``harmless`` and ``unsupported``; an
 :class:`OptionSet` is what one face accepts.
 """
 
-from hudi_hive.options import base_files, buckets, jobs, locks, metastore, read, services, storage, sync, table, write
+from hudi_hive.options import (
+    base_files,
+    buckets,
+    jobs,
+    locks,
+    metastore,
+    metrics,
+    read,
+    services,
+    storage,
+    sync,
+    table,
+    write,
+)
 from hudi_hive.options.declaration import Face, Option, Outcome, Refused
 from hudi_hive.options.kinds import (
     KEY_GENERATOR_CLASSES,
@@ -65,6 +78,7 @@ __all__ = [
     "key_generator_name",
     "locks",
     "metastore",
+    "metrics",
     "options_of",
     "outcomes",
     "parse_boolean",

@@ -199,13 +199,6 @@ HARMLESS_OPTIONS: Final = (
     ),
     # -- services
     _harmless(
-        "hoodie.cleaner.incremental.mode",
-        boolean,
-        "Look only at partitions written since the last clean.",
-        _CLEAN,
-        aliases=("hoodie.clean.incremental.enabled",),
-    ),
-    _harmless(
         "hoodie.clean.allow.multiple",
         boolean,
         "Plan a clean while another is pending.",

@@ -16,8 +16,9 @@ from hudi_hive.options.harmless import HARMLESS_OPTIONS
 from hudi_hive.options.jobs import JOB_OPTIONS
 from hudi_hive.options.locks import LOCK_OPTIONS, VALIDATOR_OPTIONS
 from hudi_hive.options.metastore import METASTORE_OPTIONS
+from hudi_hive.options.metrics import METRICS_OPTIONS
 from hudi_hive.options.read import READ_OPTIONS, SESSION_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
-from hudi_hive.options.services import METRICS_OPTIONS, SERVICE_OPTIONS
+from hudi_hive.options.services import SERVICE_OPTIONS
 from hudi_hive.options.storage import STORAGE_OPTIONS
 from hudi_hive.options.sync import GLUE_OPTIONS, SYNC_OPTIONS
 from hudi_hive.options.table import TABLE_OPTIONS

@@ -1,4 +1,4 @@
-"""Options of the table services: compaction, clean, archival, clustering; and of the metrics that writes report."""
+"""Options of the table services: compaction, clean, archival, clustering."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hudi_hive.options.declaration import Face, Option
 from hudi_hive.options.kinds import CurveBuildMethod, LayoutStrategy, PartitionFilterMode
 from hudi_hive.options.parsers import (
     any_text,
-    between,
     boolean,
     choice,
     integer,
@@ -19,7 +18,6 @@ from hudi_hive.options.parsers import (
     member,
     optional,
     positive,
-    text,
     whole,
 )
 from hudi_hive.options.write import MB
@@ -134,6 +132,14 @@ CLEAN_HOURS: Final = Option(
     "Hours for which file slices are kept.",
     honoured_by=(WRITE,),
     aliases=("hoodie.clean.hours.retained",),
+)
+CLEAN_INCREMENTAL: Final = Option(
+    "hoodie.cleaner.incremental.mode",
+    boolean,
+    True,
+    "Look for old file slices only in partitions written since the last clean.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.incremental.enabled",),
 )
 CLEAN_VERSIONS: Final = Option(
     "hoodie.cleaner.fileversions.retained",
@@ -412,7 +418,15 @@ TTL_MOST: Final = Option(
     honoured_by=(WRITE,),
 )
 
-_CLEANING: Final = (CLEAN_AUTOMATIC, CLEAN_POLICY, CLEAN_COMMITS, CLEAN_HOURS, CLEAN_VERSIONS, CLEAN_TRIGGER_COMMITS)
+_CLEANING: Final = (
+    CLEAN_AUTOMATIC,
+    CLEAN_POLICY,
+    CLEAN_COMMITS,
+    CLEAN_HOURS,
+    CLEAN_VERSIONS,
+    CLEAN_INCREMENTAL,
+    CLEAN_TRIGGER_COMMITS,
+)
 _ARCHIVAL: Final = (ARCHIVE_AUTOMATIC, KEEP_MIN_COMMITS, KEEP_MAX_COMMITS, ARCHIVE_BEYOND_SAVEPOINT)
 _LIFETIMES: Final = (TTL_INLINE, TTL_BY_CREATION, TTL_DAYS, TTL_PARTITIONS, TTL_MOST)
 _LAYOUTS: Final = (LAYOUT_STRATEGY, CURVE_BUILD_METHOD, CURVE_SAMPLE_SIZE)
@@ -453,47 +467,3 @@ SERVICE_OPTIONS: Final = (
     CLUSTERING_END_PARTITION,
     *_LAYOUTS,
 )
-
-# -- metrics -----------------------------------------------------------------------------------------------------------
-
-CONSOLE: Final = "CONSOLE"
-JSON: Final = "JSON"
-PROMETHEUS: Final = "PROMETHEUS"
-
-METRICS_ON: Final = Option(
-    "hoodie.metrics.on",
-    boolean,
-    False,
-    "Writes and services report metrics when they are done: those of metadata tables; to Prometheus all operations.",
-    honoured_by=(WRITE,),
-)
-REPORTER_TYPE: Final = Option[str | None](
-    "hoodie.metrics.reporter.type",
-    choice(CONSOLE, JSON, PROMETHEUS),
-    None,
-    "To whom: lines on standard error, a JSON file, or a port that Prometheus scrapes; needed with metrics.",
-    honoured_by=(WRITE,),
-)
-METADATA_METRICS: Final = Option(
-    "hoodie.metadata.metrics.enable",
-    boolean,
-    True,
-    "Report metrics where they are on; false reports none.",
-    honoured_by=(WRITE,),
-)
-PROMETHEUS_PORT: Final = Option(
-    "hoodie.metrics.prometheus.port",
-    between(1, 65535),
-    9090,
-    "PROMETHEUS: the port of this process that is scraped.",
-    honoured_by=(WRITE,),
-)
-JSON_PATH: Final = Option(
-    "hoodie.metrics.json.path",
-    text,
-    "",
-    "JSON: the local file that is replaced behind each write (our own; Hudi has no such reporter).",
-    honoured_by=(WRITE,),
-)
-
-METRICS_OPTIONS: Final = (METRICS_ON, REPORTER_TYPE, METADATA_METRICS, PROMETHEUS_PORT, JSON_PATH)

@@ -14,7 +14,7 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataTable, validate
 from hudi_hive.metadata.reader import FILES
 from hudi_hive.metrics import METADATA_METRICS, metric_lines, serve_prometheus, write_json
-from hudi_hive.options import read, services, write
+from hudi_hive.options import metrics, read, write
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import CLEAN, RESTORE, ROLLBACK
 
@@ -82,8 +82,8 @@ def start_metrics(options: Mapping[str, str]) -> None:
         MissingDependencyError: prometheus-client is not installed.
         InvalidOptionError: the port cannot be listened on.
     """
-    if _reporter(options) == services.PROMETHEUS:
-        serve_prometheus(services.PROMETHEUS_PORT.of(options), METADATA_METRICS.snapshot)
+    if _reporter(options) == metrics.PROMETHEUS:
+        serve_prometheus(metrics.PROMETHEUS_PORT.of(options), METADATA_METRICS.snapshot)
 
 
 def report_metrics(client: MetaClient, options: Mapping[str, str]) -> None:
@@ -102,17 +102,17 @@ def report_metrics(client: MetaClient, options: Mapping[str, str]) -> None:
         return
     METADATA_METRICS.set_sizes(_sizes(client.reload()))
     values = METADATA_METRICS.snapshot()
-    if reporter == services.CONSOLE:
+    if reporter == metrics.CONSOLE:
         sys.stderr.write("".join(f"{line}\n" for line in metric_lines(values)))
-    elif reporter == services.JSON:
-        write_json(services.JSON_PATH.of(options), values)
+    elif reporter == metrics.JSON:
+        write_json(metrics.JSON_PATH.of(options), values)
     else:
         start_metrics(options)
 
 
 def _reporter(options: Mapping[str, str]) -> str | None:
-    is_on = services.METRICS_ON.of(options) and services.METADATA_METRICS.of(options)
-    return services.REPORTER_TYPE.of(options) if is_on else None
+    is_on = metrics.METRICS_ON.of(options) and metrics.METADATA_METRICS.of(options)
+    return metrics.REPORTER_TYPE.of(options) if is_on else None
 
 
 def _sizes(client: MetaClient) -> dict[str, int]:

@@ -21,6 +21,7 @@ from hudi_hive.options import (
     base_files,
     buckets,
     locks,
+    metrics,
     read,
     services,
     table,
@@ -193,11 +194,11 @@ class MetadataSettings:
 class MetricsSettings:
     """The report of metadata tables' metrics."""
 
-    on: bool = services.METRICS_ON.field()
-    reporter: str | None = services.REPORTER_TYPE.field()
-    of_metadata: bool = services.METADATA_METRICS.field()
-    prometheus_port: int = services.PROMETHEUS_PORT.field()
-    json_path: str = services.JSON_PATH.field()
+    on: bool = metrics.METRICS_ON.field()
+    reporter: str | None = metrics.REPORTER_TYPE.field()
+    of_metadata: bool = metrics.METADATA_METRICS.field()
+    prometheus_port: int = metrics.PROMETHEUS_PORT.field()
+    json_path: str = metrics.JSON_PATH.field()
 
     def check(self) -> None:
         """Refuse metrics that nobody can be given.
@@ -210,16 +211,16 @@ class MetricsSettings:
             return
         if self.reporter is None:
             raise InvalidOptionError(
-                f"option {services.METRICS_ON}=true needs {services.REPORTER_TYPE}: Hudi's default, GRAPHITE, is not "
+                f"option {metrics.METRICS_ON}=true needs {metrics.REPORTER_TYPE}: Hudi's default, GRAPHITE, is not "
                 "supported",
-                remedy=f"one of {services.CONSOLE}, {services.JSON}, {services.PROMETHEUS}",
+                remedy=f"one of {metrics.CONSOLE}, {metrics.JSON}, {metrics.PROMETHEUS}",
             )
-        if self.reporter == services.JSON and (not self.json_path or "://" in self.json_path):
+        if self.reporter == metrics.JSON and (not self.json_path or "://" in self.json_path):
             raise InvalidOptionError(
-                f"option {services.REPORTER_TYPE}={services.JSON} needs a local path in {services.JSON_PATH}",
-                remedy=f"set {services.JSON_PATH} to the file that is to hold the metrics",
+                f"option {metrics.REPORTER_TYPE}={metrics.JSON} needs a local path in {metrics.JSON_PATH}",
+                remedy=f"set {metrics.JSON_PATH} to the file that is to hold the metrics",
             )
-        if self.reporter == services.PROMETHEUS:
+        if self.reporter == metrics.PROMETHEUS:
             require_prometheus()
 
 

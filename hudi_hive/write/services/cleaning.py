@@ -46,6 +46,7 @@ _log = logging.getLogger(__name__)
 
 BY_COMMITS: Final = "KEEP_LATEST_COMMITS"
 BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
+_SAVEPOINTS: Final = "savepointed_timestamps"
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,14 @@ class CleanPolicy:
     Attributes:
         policy: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS`` or ``KEEP_LATEST_BY_HOURS``.
         commits, versions, hours: how many of these are kept, each for its own policy.
+        incremental: only partitions are looked at in which files can have got old since the last clean.
     """
 
     policy: str = BY_COMMITS
     commits: int = 10
     versions: int = 3
     hours: int = 24
+    incremental: bool = True
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> CleanPolicy:
@@ -74,6 +77,7 @@ class CleanPolicy:
             declared.CLEAN_COMMITS.of(options),
             declared.CLEAN_VERSIONS.of(options),
             declared.CLEAN_HOURS.of(options),
+            declared.CLEAN_INCREMENTAL.of(options),
         )
 
 
@@ -181,7 +185,7 @@ def _cleaned(own: Claim) -> CleanMetadata:
             path: CleanPartition(plan.policy, tuple(names), tuple(by_partition.get(path, ())), (), False)
             for path, names in planned.items()
         },
-        extra=plan.extra,
+        extra=plan.extra if doomed.num_rows == plan.files.num_rows else _with_savepoints(context.client, plan.extra),
     )
     outcome = [metadata]
 
@@ -217,6 +221,12 @@ def _unless_savepointed(client: MetaClient, plan: CleanerPlan) -> pa.Table:
         kept = plan.files.num_rows - doomed.num_rows
         _log.warning("the clean %s is to delete %d files that a savepoint keeps: they stay", plan.instant, kept)
     return doomed
+
+
+def _with_savepoints(client: MetaClient, extra: Mapping[str, str]) -> dict[str, str]:
+    """What a plan tells, with the savepoints that were made since: the next clean knows that they kept files."""
+    times = _times_of_savepoints(extra) | _times_of_savepoints(_savepoints(client))
+    return {**extra, _SAVEPOINTS: ",".join(sorted(times))}
 
 
 def _with_dropped(metadata: CleanMetadata, policy: str | None, gone: tuple[str, ...]) -> dict[str, CleanPartition]:
@@ -273,14 +283,50 @@ def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = 
     )
     if last is None or (earliest is None and policy.policy != BY_VERSIONS):
         return plan
-    files = client.list_files()
+    partitions = _partitions_to_look_at(client, policy, retained)
+    if partitions is not None and not partitions:
+        return plan
+    files = client.list_files(partitions)
     doomed = _doomed(client, files, policy, retained)
     return replace(plan, files=doomed, partitions_to_delete=_emptied(client, files, doomed))
 
 
+def _partitions_to_look_at(client: MetaClient, policy: CleanPolicy, earliest: str | None) -> list[str] | None:
+    """Partitions that hold files which got old since the last clean; None where all may.
+
+    That clean left nothing old behind, counted from the commit that it retained, but what savepoints kept. Other files
+    are old when a later write, before the commit that is retained now, put others in their place.
+
+    Source: Hudi's ``CleanPlanner.getPartitionPathsForIncrementalCleaning``.
+    """
+    timeline = client.timeline
+    cleans = timeline.completed({CLEAN})
+    if not policy.incremental or earliest is None or not cleans:
+        return None
+    last = timeline.clean_metadata(max(cleans, key=lambda i: i.requested))
+    writes = timeline.write_instants()
+    if not last.earliest_retained or min(i.requested for i in writes) > last.earliest_retained:
+        return None  # by versions, or writes since have been archived
+    if _times_of_savepoints(last.extra) - _times_of_savepoints(_savepoints(client)):
+        return None
+    if policy.policy != BY_COMMITS and client.config.layout == 1:
+        return None  # hours pass over pending writes, and nothing tells when those were completed
+    since = [
+        i
+        for i in writes
+        if i.requested < earliest
+        and (i.requested >= last.earliest_retained or (i.completed or "") > last.instant.requested)
+    ]
+    return sorted({path for i in since for path in timeline.commit_metadata(i).partitions_touched()})
+
+
 def _savepoints(client: MetaClient) -> dict[str, str]:
     times = [i.requested for i in client.timeline.completed({"savepoint"})]
-    return {"savepointed_timestamps": ",".join(times)} if times else {}
+    return {_SAVEPOINTS: ",".join(times)} if times else {}
+
+
+def _times_of_savepoints(extra: Mapping[str, str]) -> set[str]:
+    return set(filter(None, extra.get(_SAVEPOINTS, "").split(",")))
 
 
 def earliest_retained(client: MetaClient, policy: CleanPolicy, now_ms: int | None = None) -> Instant | None:

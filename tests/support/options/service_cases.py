@@ -54,6 +54,13 @@ def _make_with_updates(path: Path) -> None:
 
 
 @made_once
+def _make_with_cleaned_partitions(path: Path) -> None:
+    make(path)
+    put(path, LEAN | {"hoodie.cleaner.commits.retained": "1"}, *_UPDATES)
+    put(path, LEAN, rows(0, 5, p=["a"] * 5, ts=[9] * 5), rows(0, 5, p=["a"] * 5, ts=[10] * 5))
+
+
+@made_once
 def _make_with_inserts(path: Path) -> None:
     make(path)
     put(path, LEAN | _NEW_FILES, rows(), rows(40), rows(80), operation="insert")
@@ -101,6 +108,14 @@ def aged(path: Path, options: Mapping[str, str]) -> Any:
     now = instant_to_millis(client.timeline.write_instants()[-1].requested, client.config.timezone) + 3_600_000
     plan = plan_clean(client, CleanPolicy.of(options), now_ms=now)
     return plan.files.num_rows
+
+
+def looked_for(path: Path, options: Mapping[str, str]) -> Any:
+    """Folders that are listed to plan a clean when one partition was written since the last one."""
+    _make_with_cleaned_partitions(path)
+    client = HudiTable.open(path).client
+    plan_clean(client, CleanPolicy.of({**options, "hoodie.cleaner.commits.retained": "1"}))
+    return client.storage.counters["lists"]
 
 
 def inserted(path: Path, options: Mapping[str, str]) -> Any:
@@ -350,6 +365,7 @@ SERVICE_CASES = (
     _case(services.CLEAN_POLICY, "KEEP_LATEST_FILE_VERSIONS", updated, CLEAN_VERSIONS="1"),
     _case(services.CLEAN_COMMITS, "1", updated),
     _case(services.CLEAN_HOURS, "1", aged, CLEAN_POLICY="KEEP_LATEST_BY_HOURS"),
+    _case(services.CLEAN_INCREMENTAL, "false", looked_for),
     _case(services.CLEAN_VERSIONS, "1", updated, CLEAN_POLICY="KEEP_LATEST_FILE_VERSIONS"),
     _case(services.CLEAN_TRIGGER_COMMITS, "9", updated, **_KEEP),
     _case(services.FAILED_WRITES_POLICY, "NEVER", left_behind, HEARTBEAT_INTERVAL="1000"),

@@ -18,7 +18,7 @@ from hudi_hive import HudiTable, unregister_merger
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
-from hudi_hive.options import Face, Option, base_files, buckets, read, services, sync, table, write
+from hudi_hive.options import Face, Option, base_files, buckets, metrics, read, services, sync, table, write
 from hudi_hive.table import TableDefinition
 from hudi_hive.table.core import create_table
 from hudi_hive.write.options import WriteConfig
@@ -79,7 +79,7 @@ def reported(path: Path, options: Mapping[str, str]) -> Any:
     with redirect_stderr(lines):
         put(path, given, rows(0, 2))
     files = {file.name: sorted(json.loads(file.read_bytes())) for file in path.parent.glob("*.json")}
-    port = given.get(services.PROMETHEUS_PORT.name)
+    port = given.get(metrics.PROMETHEUS_PORT.name)
     text = "" if port is None else urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
     printed = sorted({line.split()[0] for line in lines.getvalue().splitlines() if line.startswith("HoodieMetadata.")})
     return bool(printed), files, 'hudi_metadata_operations_total{action="sync"}' in text
@@ -484,16 +484,16 @@ METADATA_CASES = (
     Case(read.METADATA_VALIDATE, Face.WRITE, compared, "true", {write.SMALL_FILE_LIMIT.name: "0"}),
 )
 
-_CONSOLE = {services.METRICS_ON.name: "true", services.REPORTER_TYPE.name: "console"}
-_JSON = {**_CONSOLE, services.REPORTER_TYPE.name: "JSON"}
-_PROMETHEUS = {**_CONSOLE, services.REPORTER_TYPE.name: "PROMETHEUS"}
+_CONSOLE = {metrics.METRICS_ON.name: "true", metrics.REPORTER_TYPE.name: "console"}
+_JSON = {**_CONSOLE, metrics.REPORTER_TYPE.name: "JSON"}
+_PROMETHEUS = {**_CONSOLE, metrics.REPORTER_TYPE.name: "PROMETHEUS"}
 
 METRICS_CASES = (
-    Case(services.METRICS_ON, Face.WRITE, reported, "true", {services.REPORTER_TYPE.name: "CONSOLE"}),
-    Case(services.REPORTER_TYPE, Face.WRITE, reported, "CONSOLE", {services.METRICS_ON.name: "true"}),
-    Case(services.METADATA_METRICS, Face.WRITE, reported, "false", _CONSOLE),
-    Case(services.JSON_PATH, Face.WRITE, reported, "{folder}/metrics.json", _JSON),
-    Case(services.PROMETHEUS_PORT, Face.WRITE, reported, str(free_port()), _PROMETHEUS),
+    Case(metrics.METRICS_ON, Face.WRITE, reported, "true", {metrics.REPORTER_TYPE.name: "CONSOLE"}),
+    Case(metrics.REPORTER_TYPE, Face.WRITE, reported, "CONSOLE", {metrics.METRICS_ON.name: "true"}),
+    Case(metrics.METADATA_METRICS, Face.WRITE, reported, "false", _CONSOLE),
+    Case(metrics.JSON_PATH, Face.WRITE, reported, "{folder}/metrics.json", _JSON),
+    Case(metrics.PROMETHEUS_PORT, Face.WRITE, reported, str(free_port()), _PROMETHEUS),
 )
 
 WRITE_CASES = (*TABLE_CASES, *ROW_CASES, *FILE_CASES, *INDEX_CASES, *METADATA_CASES, *METRICS_CASES)
