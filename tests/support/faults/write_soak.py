@@ -248,10 +248,15 @@ def serve(soak: Soak, ended: Event, log: Log) -> None:
             done = service(context(soak))
             log.counts[name] += len(done)
         except HudiHiveError as error:
-            log.refused[f"{name}: {type(error).__name__}"] += 1
-            if not isinstance(error, WriteConflictError) and "while a write is pending" not in str(error):
-                log.errors.append(f"{name}: {error}")
+            _refused(log, name, error)
         ended.wait(0.5)
+
+
+def _refused(log: Log, service: str, error: HudiHiveError) -> None:
+    """Note what a service was refused with; a conflict, and in version 6 a pending write, is no error."""
+    log.refused[f"{service}: {type(error).__name__}"] += 1
+    if not isinstance(error, WriteConflictError) and "while a write is pending" not in str(error):
+        log.errors.append(f"{service}: {error}")
 
 
 def serve_rounds(soak: Soak, ended: Event, log: Log) -> None:
@@ -261,9 +266,7 @@ def serve_rounds(soak: Soak, ended: Event, log: Log) -> None:
         if event.error is None:
             log.counts[event.service.value] += 1
         else:
-            log.refused[f"{event.service}: {type(event.error).__name__}"] += 1
-            if not isinstance(event.error, WriteConflictError):
-                log.errors.append(event.line())
+            _refused(log, event.service, event.error)
         log.errors += event.warnings
 
     rounds = service_rounds(soak, note)
