@@ -1,14 +1,15 @@
 """SQL statements that write: rows a second and memory, beside real Hudi on Spark 3.5, by turns in one run.
 
 ``python benchmarks/spark_sql_writes.py [--rows 2000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]
-[--steps "CTAS,INSERT,MERGE 1 %"]``
+[--steps "CTAS,INSERT,MERGE 1 %"] [--fresh]``
 
 Measured are CREATE TABLE AS SELECT and INSERT INTO of all rows, UPDATE of 5 %, DELETE of 1 %, MERGE of 1 % and of 10 %
 (nine tenths of the source's rows update, the others are new). Each statement is run by the one side, then by the other,
 first on a small table (cold: the first statement of its kind in a session), then on the large one (warm). Rows are
 those that change; seconds are those of the clock and of the processors, of the JVM and all processes of Python below
 the driver's; memory is the greatest proportional set size of them all (Linux only), sampled from outside. At the end of
-a kind both tables must have the same rows.
+a kind both tables must have the same rows. With ``--fresh`` each statement on the large table is the first one of its
+session, so that its memory holds no heap that others left.
 """
 
 from __future__ import annotations
@@ -99,8 +100,13 @@ def side(options: argparse.Namespace) -> None:
         cpu, jvm = (after - before for after, before in zip(processor_seconds(), processors, strict=True))
         return {"rows": changed, "wall": time.perf_counter() - wall, "cpu": cpu, "jvm": jvm}
 
-    spark.sql(f"CREATE DATABASE bench LOCATION '{options.folder}/{options.side}.db'")
+    database = Path(f"{options.folder}/{options.side}.db")
+    made = sorted(database.iterdir()) if database.is_dir() else []
+    spark.sql(f"CREATE DATABASE bench LOCATION '{database}'")
     spark.sql("USE bench")
+    for path in made:  # by a session before this one
+        source = "hudi" if (path / ".hoodie").is_dir() else "parquet"
+        spark.sql(f"CREATE TABLE {path.name} USING {source} LOCATION '{path}'")
     print("told ready", flush=True)
     for line in sys.stdin:
         size, kind, step = line.strip().split(" ", 2)
@@ -185,6 +191,7 @@ def main() -> None:
     parser.add_argument("--hudi", default="1.0.2")
     parser.add_argument("--kinds", default="COW,MOR")
     parser.add_argument("--steps", default=",".join(STEPS), help="INSERT wants CTAS before it, the others want INSERT")
+    parser.add_argument("--fresh", action="store_true", help="a session for each statement")
     parser.add_argument("--side", default="", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -192,13 +199,18 @@ def main() -> None:
         side(options)
         return
     with tempfile.TemporaryDirectory() as name:
-        theirs, ours = Side(options.hudi, Path(name), options), Side("ours", Path(name), options)
+        theirs, ours = (Side(one, Path(name), options) for one in (options.hudi, "ours"))
         for kind in options.kinds.split(","):
-            for size in ("small", "large"):
+            for size in ("large",) if options.fresh else ("small", "large"):
                 for step in options.steps.split(","):
+                    if options.fresh:
+                        theirs.end()
+                        ours.end()
+                        theirs, ours = (Side(one, Path(name), options) for one in (options.hudi, "ours"))
                     other, mine = (one.ask(f"{size} {kind} {step}") for one in (theirs, ours))
                     assert mine.get("left") == other.get("left"), f"{kind}: other rows: {mine} {other}"
-                    print(compared(f"{'cold' if size == 'small' else 'warm'} {kind} {step}", mine, other), flush=True)
+                    when = "cold" if options.fresh or size == "small" else "warm"
+                    print(compared(f"{when} {kind} {step}", mine, other), flush=True)
         theirs.end()
         ours.end()
 

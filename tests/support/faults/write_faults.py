@@ -26,7 +26,7 @@ from hudi_hive.metadata import MetadataListing
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK, SAVEPOINT
-from hudi_hive.timeline.payloads import RollbackMetadata
+from hudi_hive.timeline.payloads import Fields, RollbackMetadata, decode_rollback_metadata
 from hudi_hive.write.rollback import keeps_plan
 from hudi_hive.write.service_base import ServiceContext
 from tests.support.faults.remote_path import copy_tree
@@ -429,6 +429,12 @@ def _pending_files(client: MetaClient, paths: Iterable[str]) -> set[str]:
 def _undone(client: MetaClient) -> list[RollbackMetadata]:
     timeline = client.timeline
     found = [timeline.rollback_metadata(instant) for instant in timeline.completed({ROLLBACK})]
+    archived = timeline.archived()
+    for instant in archived.instants:
+        if instant.action == ROLLBACK and instant.is_completed:
+            record = archived.payload(instant)
+            assert record is not None
+            found.append(decode_rollback_metadata(Fields(record, instant.path, instant.requested), instant))
     for instant in timeline.completed({RESTORE}):
         found += [one for several in timeline.restore_metadata(instant).rollbacks.values() for one in several]
     return found
