@@ -17,7 +17,7 @@ from hudi_hive.errors import HudiHiveError, SparkError, WriteError
 from hudi_hive.options import parse_java_boolean
 from hudi_hive.read.remote import deserialize_error, serialize_error
 from hudi_hive.secret_references import collected_secrets
-from hudi_hive.spark.bridge import ship, step_jobs
+from hudi_hive.spark.bridge import release_memory, ship, step_jobs
 from hudi_hive.table import MetaClient
 
 _T = TypeVar("_T")
@@ -90,13 +90,15 @@ def _workers_of_queries(context: SparkContext) -> Iterator[None]:
 
 
 def _with_serialized_errors(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
-    """The function with errors of this package in a form that reaches the driver."""
+    """The function with errors of this package in a form that reaches the driver; it leaves no memory taken."""
 
     def call(task: _T) -> _R:
         try:
             return function(task)
         except HudiHiveError as error:
             raise serialize_error(error) from None
+        finally:
+            release_memory()
 
     return call
 
