@@ -172,6 +172,12 @@ class Side:
         self._process.wait()
 
 
+def end(sides: list[Side]) -> None:
+    """End all sides that there are."""
+    while sides:
+        sides.pop().end()
+
+
 def compared(step: str, mine: dict[str, Any], other: dict[str, Any]) -> str:
     """A line about one step of both sides, and how many times Hudi's rate ours is."""
     sides = [
@@ -199,20 +205,19 @@ def main() -> None:
         side(options)
         return
     with tempfile.TemporaryDirectory() as name:
-        theirs, ours = (Side(one, Path(name), options) for one in (options.hudi, "ours"))
+        sides: list[Side] = []
         for kind in options.kinds.split(","):
             for size in ("large",) if options.fresh else ("small", "large"):
                 for step in options.steps.split(","):
                     if options.fresh:
-                        theirs.end()
-                        ours.end()
-                        theirs, ours = (Side(one, Path(name), options) for one in (options.hudi, "ours"))
-                    other, mine = (one.ask(f"{size} {kind} {step}") for one in (theirs, ours))
+                        end(sides)
+                    if not sides:
+                        sides += (Side(one, Path(name), options) for one in (options.hudi, "ours"))
+                    other, mine = (one.ask(f"{size} {kind} {step}") for one in sides)
                     assert mine.get("left") == other.get("left"), f"{kind}: other rows: {mine} {other}"
                     when = "cold" if options.fresh or size == "small" else "warm"
                     print(compared(f"{when} {kind} {step}", mine, other), flush=True)
-        theirs.end()
-        ours.end()
+        end(sides)
 
 
 if __name__ == "__main__":

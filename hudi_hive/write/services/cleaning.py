@@ -225,8 +225,7 @@ def _unless_savepointed(client: MetaClient, plan: CleanerPlan) -> pa.Table:
 
 def _with_savepoints(client: MetaClient, extra: Mapping[str, str]) -> dict[str, str]:
     """What a plan tells, with the savepoints that were made since: the next clean knows that they kept files."""
-    times = _times_of_savepoints(extra) | _times_of_savepoints(_savepoints(client))
-    return {**extra, _SAVEPOINTS: ",".join(sorted(times))}
+    return {**extra, **_as_extra(_noted_savepoints(extra) | _savepoints(client))}
 
 
 def _with_dropped(metadata: CleanMetadata, policy: str | None, gone: tuple[str, ...]) -> dict[str, CleanPartition]:
@@ -279,7 +278,13 @@ def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = 
     bare = Instant("", CLEAN, State.REQUESTED, None, "", "")
     retained = earliest.requested if earliest is not None else None
     plan = CleanerPlan(
-        bare, policy.policy, retained, last.requested if last is not None else None, empty, (), _savepoints(client)
+        bare,
+        policy.policy,
+        retained,
+        last.requested if last is not None else None,
+        empty,
+        (),
+        _as_extra(_savepoints(client)),
     )
     if last is None or (earliest is None and policy.policy != BY_VERSIONS):
         return plan
@@ -307,7 +312,7 @@ def _partitions_to_look_at(client: MetaClient, policy: CleanPolicy, earliest: st
     writes = timeline.write_instants()
     if not last.earliest_retained or min(i.requested for i in writes) > last.earliest_retained:
         return None  # by versions, or writes since have been archived
-    if _times_of_savepoints(last.extra) - _times_of_savepoints(_savepoints(client)):
+    if _noted_savepoints(last.extra) - _savepoints(client):
         return None
     if policy.policy != BY_COMMITS and client.config.layout == 1:
         return None  # hours pass over pending writes, and nothing tells when those were completed
@@ -320,12 +325,18 @@ def _partitions_to_look_at(client: MetaClient, policy: CleanPolicy, earliest: st
     return sorted({path for i in since for path in timeline.commit_metadata(i).partitions_touched()})
 
 
-def _savepoints(client: MetaClient) -> dict[str, str]:
-    times = [i.requested for i in client.timeline.completed({"savepoint"})]
-    return {_SAVEPOINTS: ",".join(times)} if times else {}
+def _savepoints(client: MetaClient) -> set[str]:
+    """Instants of the savepoints that there are."""
+    return {i.requested for i in client.timeline.completed({"savepoint"})}
 
 
-def _times_of_savepoints(extra: Mapping[str, str]) -> set[str]:
+def _as_extra(savepoints: set[str]) -> dict[str, str]:
+    """Savepoints as a plan notes them."""
+    return {_SAVEPOINTS: ",".join(sorted(savepoints))} if savepoints else {}
+
+
+def _noted_savepoints(extra: Mapping[str, str]) -> set[str]:
+    """The savepoints that a plan noted."""
     return set(filter(None, extra.get(_SAVEPOINTS, "").split(",")))
 
 

@@ -27,6 +27,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK, SAVEPOINT
 from hudi_hive.timeline.payloads import Fields, RollbackMetadata, decode_rollback_metadata
+from hudi_hive.write.files import marked_files
 from hudi_hive.write.rollback import keeps_plan
 from hudi_hive.write.service_base import ServiceContext
 from tests.support.faults.remote_path import copy_tree
@@ -420,9 +421,8 @@ def _pending_files(client: MetaClient, paths: Iterable[str]) -> set[str]:
     """Those of some data files that a service which died has made: they wait for it to be taken up again."""
     waiting = [instant.requested for instant in client.timeline.pending() if instant.action != SAVEPOINT]
     # Log files of version 6 name the instant of their slice; markers tell who made them.
-    markers = client.storage.list(".hoodie/.temp", recursive=True, missing_ok=True)["path"].to_pylist()
-    marked = [path.removeprefix(".hoodie/.temp/").partition("/") for path in markers if ".marker." in path]
-    found = {path.rpartition(".marker.")[0] for time, _, path in marked if time in waiting}
+    marked = [row for time in waiting for row in marked_files(client.storage, time).to_pylist()]
+    found = {f"{row['partition']}/{row['name']}".lstrip("/") for row in marked}
     return found | {path for path in paths if any(f"_{time}." in path for time in waiting)}
 
 

@@ -82,14 +82,14 @@ def test_other_partitions_are_not_listed(table: Path) -> None:
     assert lists(table, POLICY) == 0
 
 
-def test_replaced_groups_are_found(table: Path) -> None:
+def test_slices_of_replaced_file_groups_are_cleaned(table: Path) -> None:
     upsert(table, "cd", "insert_overwrite")
     HudiTable.open(table).delete_partitions(["e"], OPTIONS)
     upsert(table, "h")
     assert [partition for partition, _ in planned(table)] == ["c", "d", "e", "h"]
 
 
-def test_what_a_savepoint_kept_goes_with_it(table: Path) -> None:
+def test_slices_of_a_deleted_savepoint_are_cleaned(table: Path) -> None:
     create_savepoint(context(table))
     saved = MetaClient.load(table).timeline.write_instants()[-1].requested
     upsert(table, "ab")
@@ -101,7 +101,9 @@ def test_what_a_savepoint_kept_goes_with_it(table: Path) -> None:
     assert [partition for partition, _ in planned(table)] == ["a", "b"]
 
 
-def test_what_a_savepoint_behind_the_plan_kept_goes_with_it(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_a_deleted_savepoint_made_after_the_clean_plan_are_cleaned(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Ours are refused while a clean is to delete their files; those of real Hudi are not.
     monkeypatch.setattr(sys.modules[create_savepoint.__module__], "_refuse_cleaned", lambda *_: None)
     upsert(table, "ab")
