@@ -92,6 +92,10 @@ class RowEncoder(ABC):
         self.schema = schema.remove_metadata()
         self.path = path
 
+    def row_schema(self, incoming: pa.Schema) -> pa.Schema:
+        """The schema that :meth:`append` wants rows of a schema in."""
+        return self.schema
+
     @abstractmethod
     def append(self, stream: pa.NativeFile, batch: pa.RecordBatch) -> None:
         """Write rows to the file, or keep them for later."""
@@ -162,15 +166,16 @@ class BaseFileWriter:
                 self._add(self._fitted(batch))
 
     def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if batch.schema.equals(self._schema, check_metadata=False):
+        schema = self._encoder.row_schema(batch.schema)
+        if batch.schema.equals(schema, check_metadata=False):
             return batch
         try:
-            arrays = [batch.column(entry.name).cast(entry.type) for entry in self._schema]
+            arrays = [batch.column(entry.name).cast(entry.type) for entry in schema]
         except KeyError as error:
             raise SchemaError(f"rows without the column {error.args[0]}", path=self._path) from error
         except pa.ArrowException as error:
             raise SchemaError(f"rows do not fit the file's types: {error}", path=self._path) from error
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _add(self, batch: pa.RecordBatch) -> None:
         self._rows += batch.num_rows

@@ -168,6 +168,8 @@ def _add(seen: _Seen, array: pa.Array) -> None:
     if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
         seen.unknown = True
         return
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary.take(array.indices.unique())
     least_and_greatest = pc.min_max(array)
     seen.bounds.append(pa.array([least_and_greatest["min"], least_and_greatest["max"]], array.type))
 

@@ -16,13 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_hive.formats.base.base_file_writer import FileFooter, RowEncoder
+from hudi_hive.formats.base.base_file_writer import RECORD_KEY, FileFooter, RowEncoder
 from hudi_hive.formats.base.settings import CODECS, ParquetSettings, checked_codec
 
 _SCHEMA: Final = "parquet.avro.schema"
 
-_SAMPLE_ROWS: Final = 20_000
-"""Rows that tell whether a dictionary is worth its bytes; also what the first page of Hudi's writer holds."""
+_DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
+
+_SAMPLE_ROWS: Final = 4_000
+"""Rows that tell whether a dictionary is worth its bytes."""
 
 
 class ParquetEncoder(RowEncoder):
@@ -42,6 +44,7 @@ class ParquetEncoder(RowEncoder):
         self._settings = settings
         self._codec = checked_codec(settings.codec, CODECS, "Parquet compression codec", path)
         self._group_bytes = max(1, settings.row_group_bytes)
+        self._rows_as: pa.Schema | None = None  # how the first rows came
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._writer: pq.ParquetWriter | None = None  # opened when the first rows are known
@@ -51,7 +54,7 @@ class ParquetEncoder(RowEncoder):
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 stream,
-                self.schema,
+                first.schema,
                 compression=None if self._codec == "uncompressed" else self._codec,
                 compression_level=CODECS[self._codec],
                 data_page_size=self._settings.page_bytes,
@@ -63,6 +66,21 @@ class ParquetEncoder(RowEncoder):
                 store_schema=False,
             )
         return self._writer
+
+    def row_schema(self, incoming: pa.Schema) -> pa.Schema:
+        """The file's schema, with dictionaries where the first rows have their texts as such: they are not spread out.
+
+        Keys are: each is hashed.
+        """
+        if self._rows_as is None:
+            coded = {entry.name for entry in incoming if entry.type == _DICTIONARY} - {RECORD_KEY}
+            self._rows_as = pa.schema(
+                [
+                    entry.with_type(_DICTIONARY) if entry.name in coded and entry.type == pa.string() else entry
+                    for entry in self.schema
+                ]
+            )
+        return self._rows_as
 
     def append(self, stream: pa.NativeFile, batch: pa.RecordBatch) -> None:
         """Write full row groups, and keep what is left."""
@@ -80,7 +98,7 @@ class ParquetEncoder(RowEncoder):
     def _flush(self, stream: pa.NativeFile) -> None:
         if not self._pending:
             return
-        table = pa.Table.from_batches(self._pending, self.schema)
+        table = pa.Table.from_batches(self._pending)
         self._opened(stream, table).write_table(table, row_group_size=max(1, table.num_rows))
         self.drop_rows()
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files.context import new_file_id
-from hudi_hive.write.files.write_tasks import RECORD_LOCATIONS
+from hudi_hive.write.files.write_tasks import RECORD_LOCATIONS, grouping_order
 
 ASSIGNMENT_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("is_new", pa.bool_()), ("rows", pa.int64())]
@@ -145,13 +145,13 @@ def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
         partitions: partition path of each new row.
         assignment: what :func:`assign_inserts` gave for their counts.
     """
-    encoded = partitions.dictionary_encode()
-    code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = partitions if isinstance(partitions, pa.DictionaryArray) else partitions.dictionary_encode()
+    code = encoded.indices.to_numpy(zero_copy_only=False)
     lines = pc.index_in(assignment.column("partition").combine_chunks(), value_set=encoded.dictionary)
     order_of_lines = np.argsort(lines.to_numpy(zero_copy_only=False), kind="stable")
     sizes = assignment.column("rows").to_numpy()[order_of_lines]
     result = np.empty(len(code), np.int64)
-    result[np.argsort(code, kind="stable")] = np.repeat(order_of_lines, sizes)
+    result[grouping_order(code, len(encoded.dictionary))] = np.repeat(order_of_lines, sizes)
     return result
 
 
@@ -172,6 +172,8 @@ def locate_inserts(rows: Ints, partitions: pa.Array, assignment: pa.Table) -> pa
     Returns:
         A table of ``RECORD_LOCATIONS``.
     """
-    file_ids = assignment.column("file_id").take(pa.array(spread(partitions, assignment)))
-    columns = [pa.array(rows), partitions, file_ids, pa.repeat(True, len(rows))]
+    encoded = partitions.dictionary_encode()
+    lines = pa.array(spread(encoded, assignment).astype(np.int32))
+    file_ids = pa.DictionaryArray.from_arrays(lines, assignment.column("file_id").combine_chunks())
+    columns = [pa.array(rows), encoded, file_ids, pa.repeat(True, len(rows))]
     return pa.table(columns, schema=RECORD_LOCATIONS)

@@ -201,7 +201,9 @@ class WriteContext:
             statistics=statistics,
         )
 
-    def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
+    def stamped(
+        self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0, *, partition: str | None = None
+    ) -> pa.Table:
         """Add the meta columns of this write to rows, and select the columns of the file.
 
         Args:
@@ -209,20 +211,26 @@ class WriteContext:
             file_name: what ``_hoodie_file_name`` is to say.
             attempt: who writes.
             first: running number of the first row.
+            partition: path of the partition of all rows, if meta columns with one value are to be dictionaries.
         """
         columns: dict[str, pa.Array | pa.ChunkedArray] = {}
         if self.has_meta:
             count = rows.num_rows
             numbers = pa.array(np.arange(first, first + count)).cast(pa.string())
-            prefix = f"{self.instant}_{attempt.task}_"
-            columns[COMMIT_TIME] = pa.repeat(pa.scalar(self.instant, pa.string()), count)
-            columns[SEQUENCE] = pc.binary_join_element_wise(prefix, numbers, "")
-            columns[FILE_NAME] = pa.repeat(pa.scalar(file_name, pa.string()), count)
-        arrays = []
-        for column in self.schema:
-            found = columns.get(column.name)
-            arrays.append(rows.column(column.name) if found is None else found)
-        return pa.table(arrays, schema=self.schema)
+            columns[SEQUENCE] = pc.binary_join_element_wise(f"{self.instant}_{attempt.task}_", numbers, "")
+            shared = {COMMIT_TIME: self.instant, FILE_NAME: file_name}
+            if partition is None:
+                columns |= {name: pa.repeat(pa.scalar(value, pa.string()), count) for name, value in shared.items()}
+            else:
+                places = pa.array(np.zeros(count, np.int32))
+                for name, value in {**shared, PARTITION_PATH: partition}.items():
+                    columns[name] = pa.DictionaryArray.from_arrays(places, pa.array([value], pa.string()))
+        arrays, entries = [], []
+        for entry in self.schema:
+            column = columns.get(entry.name)
+            arrays.append(rows.column(entry.name) if column is None else column)
+            entries.append(entry if column is None else entry.with_type(column.type))
+        return pa.table(arrays, schema=pa.schema(entries))
 
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:

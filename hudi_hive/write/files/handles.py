@@ -71,7 +71,7 @@ def write_new_group(context: WriteContext, attempt: Attempt, target: TargetSlice
     first = 0
     with context.begin_base_file(target.partition, name, statistics=context.ranges) as file:
         for table in rows:
-            file.write(context.stamped(table, name, attempt, first))
+            file.write(context.stamped(table, name, attempt, first, partition=target.partition))
             first += table.num_rows
             if context.tracks_keys:
                 keys += table.column(RECORD_KEY).chunks

@@ -18,8 +18,10 @@ from hudi_hive.table.view import SLICE_SCHEMA, parse_file_names
 from hudi_hive.write.files.context import Attempt, WriteContext
 from hudi_hive.write.files.handles import TargetSlice, append_log, write_merged_base, write_new_group
 
+_NAMES: Final = pa.dictionary(pa.int32(), pa.string())
+
 RECORD_LOCATIONS: Final = pa.schema(
-    [("row", pa.int64()), ("partition", pa.string()), ("file_id", pa.string()), ("is_new", pa.bool_())]
+    [("row", pa.int64()), ("partition", _NAMES), ("file_id", _NAMES), ("is_new", pa.bool_())]
 )
 """Where each row goes; ``is_new`` tells that no group has its record. A row may go to several groups."""
 
@@ -27,7 +29,6 @@ DELETES_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string
 """Records to delete whatever their ordering values are, and the groups that hold them."""
 
 _FILES: Final = ("base_instant", "base_file", "log_files")
-_SEPARATOR: Final = "\x00"
 _ATTEMPTS: Final = 1 << 30
 
 FileGroupId = tuple[str, str]
@@ -40,6 +41,29 @@ class WriteHandle(StrEnum):
     CREATE = "create"
     MERGE = "merge"
     APPEND = "append"
+
+
+@dataclass(frozen=True)
+class ChosenRows:
+    """Some rows of a table, which are copied when their task takes them; pickled, these rows go, not the table.
+
+    Attributes:
+        rows: the table.
+        chosen: numbers of the rows, in their order.
+    """
+
+    rows: pa.Table
+    chosen: np.ndarray
+
+    def table(self) -> pa.Table:
+        """The rows; a part of the table if they stand side by side."""
+        count = len(self.chosen)
+        if count and (self.chosen == np.arange(self.chosen[0], self.chosen[0] + count)).all():
+            return self.rows.slice(int(self.chosen[0]), count)
+        return self.rows.take(pa.array(self.chosen))
+
+    def __reduce__(self) -> tuple[type[ChosenRows], tuple[pa.Table, np.ndarray]]:
+        return ChosenRows, (self.table(), np.arange(len(self.chosen)))
 
 
 @dataclass(frozen=True)
@@ -59,7 +83,7 @@ class WriteTask:
     handle: WriteHandle
     target: TargetSlice
     attempt: Attempt
-    rows: pa.Table | None = None
+    rows: pa.Table | ChosenRows | None = None
     deletes: pa.Table | None = None
     new: int = 0
     updates: pa.Table | None = None
@@ -72,11 +96,12 @@ def run_write_task(context_and_task: tuple[WriteContext, WriteTask]) -> pa.Table
         Its status (``WRITE_STATUS_SCHEMA``).
     """
     context, task = context_and_task
+    rows = task.rows.table() if isinstance(task.rows, ChosenRows) else task.rows
     if task.handle is WriteHandle.CREATE:
-        return write_new_group(context, task.attempt, task.target, [] if task.rows is None else [task.rows])
+        return write_new_group(context, task.attempt, task.target, [] if rows is None else [rows])
     if task.handle is WriteHandle.MERGE:
-        return write_merged_base(context, task.attempt, task.target, task.rows, task.deletes)
-    return append_log(context, task.attempt, task.target, task.rows, task.deletes, new=task.new, updates=task.updates)
+        return write_merged_base(context, task.attempt, task.target, rows, task.deletes)
+    return append_log(context, task.attempt, task.target, rows, task.deletes, new=task.new, updates=task.updates)
 
 
 def with_file_schemas(context: WriteContext, client: MetaClient, targets: Iterable[TargetSlice]) -> WriteContext:
@@ -166,7 +191,7 @@ class FileGroupRows(NamedTuple):
     """
 
     group: FileGroupId
-    rows: pa.Table | None
+    rows: ChosenRows | None
     new: int
     deletes: pa.Table | None
 
@@ -182,7 +207,6 @@ def split_by_file_group(rows: pa.Table, locations: pa.Table, deletes: pa.Table) 
     locations, deletes = locations.combine_chunks(), deletes.combine_chunks()
     groups, order, bounds = _grouped(locations)
     chosen = locations.column("row").to_numpy()[order]
-    sorted_rows = rows if _is_whole(chosen, rows.num_rows) else rows.take(pa.array(chosen))
     new = np.concatenate([[0], np.cumsum(locations.column("is_new").to_numpy()[order])])
     delete_groups, delete_order, delete_bounds = _grouped(deletes)
     keys = deletes.take(pa.array(delete_order)).select(["key", "partition"])
@@ -191,30 +215,78 @@ def split_by_file_group(rows: pa.Table, locations: pa.Table, deletes: pa.Table) 
     for group, (start, end) in zip(groups, bounds, strict=True):
         range_of_keys = without_rows.pop(group, None)
         own = None if range_of_keys is None else keys.slice(range_of_keys[0], range_of_keys[1] - range_of_keys[0])
-        yield FileGroupRows(group, sorted_rows.slice(start, end - start), int(new[end] - new[start]), own)
+        yield FileGroupRows(group, ChosenRows(rows, chosen[start:end]), int(new[end] - new[start]), own)
     for group, (start, end) in without_rows.items():
         yield FileGroupRows(group, None, 0, keys.slice(start, end - start))
 
 
 def _grouped(places: pa.Table) -> tuple[list[FileGroupId], np.ndarray, list[tuple[int, int]]]:
     """The groups, the order that puts their lines side by side, and where each group's lines are then."""
+    groups, numbers = number_file_groups(places)
+    order = grouping_order(numbers, len(groups))
+    ends = np.cumsum(np.bincount(numbers, minlength=len(groups))).tolist()
+    return groups, order, list(zip([0, *ends[:-1]], ends, strict=True)) if groups else []
+
+
+def number_file_groups(places: pa.Table) -> tuple[list[FileGroupId], np.ndarray]:
+    """The file groups of lines, in the order in which they come up, and the number of each line's group among them.
+
+    Args:
+        places: lines with ``partition`` and ``file_id``, texts or dictionaries of texts.
+    """
     if not places.num_rows:
-        return [], np.empty(0, np.int64), []
-    joined = pc.binary_join_element_wise(places.column("partition"), places.column("file_id"), _SEPARATOR)
-    encoded = joined.combine_chunks().dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(len(encoded.dictionary)), side="right")
-    starts = np.concatenate([[0], ends[:-1]])
-    groups = []
-    for name in encoded.dictionary.to_pylist():
-        partition, _, file_id = name.partition(_SEPARATOR)
-        groups.append((partition, file_id))
-    return groups, order, list(zip(starts.tolist(), ends.tolist(), strict=True))
+        return [], np.empty(0, np.int64)
+    partition, file_id = (_encoded(places.column(name)) for name in ("partition", "file_id"))
+    numbers, first = _pairs(_codes(partition), _codes(file_id), len(file_id.dictionary))
+    named = places.select(["partition", "file_id"]).take(pa.array(first))
+    return list(zip(named["partition"].to_pylist(), named["file_id"].to_pylist(), strict=True)), numbers
 
 
-def _is_whole(chosen: np.ndarray, count: int) -> bool:
-    return len(chosen) == count and bool((chosen == np.arange(count)).all())
+def _encoded(names: pa.ChunkedArray) -> pa.DictionaryArray:
+    array = names.combine_chunks()
+    return array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
+
+
+def _codes(encoded: pa.DictionaryArray) -> np.ndarray:
+    numbers: np.ndarray = encoded.indices.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _pairs(partitions: np.ndarray, file_ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A number for each line's pair, in the order in which pairs come up, and the first line of each.
+
+    Args:
+        partitions: number of each line's partition.
+        file_ids: number of each line's file id, less than ``count``.
+        count: how many file ids there may be.
+    """
+    first, pairs = _first_lines(file_ids, count), file_ids
+    if (partitions[first][file_ids] != partitions).any():  # a file id is in two partitions
+        distinct, pairs = np.unique(partitions.astype(np.int64) * count + file_ids, return_inverse=True)
+        first = _first_lines(pairs, len(distinct))
+    used = np.flatnonzero(first >= 0)
+    used = used[np.argsort(first[used])]
+    numbers = np.empty(len(first), np.int64)
+    numbers[used] = np.arange(len(used))
+    return numbers[pairs], first[used]
+
+
+def _first_lines(numbers: np.ndarray, count: int) -> np.ndarray:
+    """The first line of each number less than ``count``; -1 for one that no line has."""
+    first = np.full(count, -1)
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # the last assignment stays
+    return first
+
+
+def grouping_order(numbers: np.ndarray, count: int) -> np.ndarray:
+    """The order that puts lines of the same number side by side, and keeps theirs.
+
+    Args:
+        numbers: a number for each line, less than ``count``.
+        count: how many numbers there may be.
+    """
+    # Sorting 16 bits is a pass or two over the lines.
+    return np.argsort(numbers.astype(np.uint16) if count <= 1 << 16 else numbers, kind="stable")
 
 
 def attempts() -> Iterator[Attempt]:

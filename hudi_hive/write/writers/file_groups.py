@@ -22,6 +22,7 @@ from hudi_hive.write.files import (
     attempts,
     count_by_partition,
     locate_inserts,
+    number_file_groups,
     record_size,
     split_by_file_group,
 )
@@ -173,9 +174,9 @@ def refuse_clustered_groups(client: MetaClient, *touching: pa.Table) -> None:
     Raises:
         WriteConflictError: there is such a group.
     """
-    groups = pa.concat_tables([table.select(["partition", "file_id"]) for table in touching])
-    touched = groups.append_column("kind", pa.repeat(pa.scalar(BASE), groups.num_rows))
-    refuse_clustered(client, touched.cast(TOUCHED_SCHEMA))
+    groups = list(dict.fromkeys(group for table in touching for group in number_file_groups(table)[0]))
+    touched = [{"partition": partition, "file_id": file_id, "kind": BASE} for partition, file_id in groups]
+    refuse_clustered(client, pa.Table.from_pylist(touched, TOUCHED_SCHEMA))
 
 
 def _groups_of_pending_services(client: MetaClient) -> list[str]:

@@ -212,6 +212,34 @@ def test_rows_of_other_order_and_narrower_types_fit_and_others_are_refused(tmp_p
     assert not storage.exists("g.parquet")
 
 
+def test_texts_in_dictionaries_are_like_others(tmp_path):
+    names = ["_hoodie_record_key", "a", "b"]
+    coded = [["k2", "k1", "k1"], ["x", None, "x"], ["v", "u", "v"]]
+    tables = [
+        pa.table([pa.array(column).dictionary_encode() for column in coded], names=names),
+        pa.table([["k3"], pa.DictionaryArray.from_arrays([1], ["unused", "y"]), ["z"]], names=names),
+        pa.table([["k4"], ["w"], pa.array(["t"]).dictionary_encode()], names=names),
+    ]
+    schema = pa.schema([(name, pa.string()) for name in names])
+    storage, found = Storage(tmp_path), []
+    for name, ways in (("coded", tables), ("plain", [table.cast(schema) for table in tables])):
+        for extension in ("parquet", "orc"):
+            with create_base_file(storage, f"{name}.{extension}", schema, AVRO, bloom=SMALL) as writer:
+                for table in ways:
+                    writer.write(table)
+                written = writer.close()
+            with open_base_file(storage, f"{name}.{extension}") as file:
+                read = pa.Table.from_batches(file.batches(names))
+            assert read.to_pydict() == pa.concat_tables(table.cast(schema) for table in tables).to_pydict()
+            ranges = [{**row, "total_size": 0, "total_uncompressed_size": 0} for row in written.ranges.to_pylist()]
+            found.append((written.min_key, written.max_key, ranges))
+    assert found == found[:1] * 4
+    statistics = [pq.read_metadata(tmp_path / f"{name}.parquet").row_group(0) for name in ("coded", "plain")]
+    for column in range(3):
+        coded_column, plain = (group.column(column).statistics for group in statistics)
+        assert (coded_column.min, coded_column.max, coded_column.null_count) == (plain.min, plain.max, plain.null_count)
+
+
 def test_an_empty_file_and_dates_far_away(tmp_path):
     table = pa.table({"_hoodie_record_key": pa.array([], pa.string()), "at": pa.array([], pa.timestamp("us"))})
     _, written = write(tmp_path, table)
