@@ -34,7 +34,7 @@ def test_file_ids_of_several_partitions_are_several_groups(first, second):
                 pa.DictionaryArray.from_arrays(
                     pa.array([names.index(name) for name in column.to_pylist()], pa.int32()), pa.array(names)
                 )
-                for names, column in zip((["b", "?", "a", ""], ["z", "y", "!", "x"]), _columns(first + second))
+                for names, column in zip((["b", "?", "a", ""], ["z", "y", "!", "x"]), _columns(first + second), strict=True)
             ],
             names=["partition", "file_id"],
         ),

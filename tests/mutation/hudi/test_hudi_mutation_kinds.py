@@ -141,7 +141,7 @@ class Forgetful(LocalExecutor):
 
 def _with_a_row_less(task: Any) -> Any:
     job, work = task
-    return job, replace(work, rows=work.rows.slice(1))
+    return job, replace(work, rows=work.rows.table().slice(1))
 
 
 @both_kinds
