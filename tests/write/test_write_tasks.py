@@ -14,6 +14,9 @@ from hudi_hive.write.files import DELETES_SCHEMA, RECORD_LOCATIONS, number_file_
 _PLACES = st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from("xyz")), max_size=60)
 
 
+_CODED = (["b", "?", "a", ""], ["z", "y", "!", "x"])
+
+
 def _columns(places: list[tuple[str, str]]) -> list[pa.Array]:
     return [pa.array([place[side] for place in places], pa.string()) for side in (0, 1)]
 
@@ -34,7 +37,9 @@ def test_file_ids_of_several_partitions_are_several_groups(first, second):
                 pa.DictionaryArray.from_arrays(
                     pa.array([names.index(name) for name in column.to_pylist()], pa.int32()), pa.array(names)
                 )
-                for names, column in zip((["b", "?", "a", ""], ["z", "y", "!", "x"]), _columns(first + second), strict=True)
+                for names, column in zip(
+                    (["b", "?", "a", ""], ["z", "y", "!", "x"]), _columns(first + second), strict=True
+                )
             ],
             names=["partition", "file_id"],
         ),

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ from hudi_hive.formats.orc.acid import (
     Key,
     first_descent,
 )
-from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns
+from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns, MadeColumn, RowNumbers
 from hudi_hive.formats.orc.held_output import HeldOutput
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
@@ -165,11 +165,12 @@ class AcidFileWriter(ABC):
                 self._writer.close()
             self._held.take()
 
-    def _begin(self, constants: Mapping[str, int], batch_rows: int = 1024) -> None:
+    def _begin(self, constants: Mapping[str, int], *, counts: bool = False, batch_rows: int = 1024) -> None:
         """Begin the file.
 
         Args:
             constants: columns of events that are the same in all of them.
+            counts: whether row ids are 0, 1, 2 ….
             batch_rows: rows that the writer takes at a time.
         """
         import pyarrow.orc as orc  # few tables have ORC files
@@ -181,17 +182,17 @@ class AcidFileWriter(ABC):
             compression_block_size=BLOCK,
             stripe_size=self._stripe_bytes,
         )
-        fields = [
-            ConstantColumn(field.name, "int" if field.type == pa.int32() else "bigint", constants[field.name])
-            if field.name in constants
-            else field.name
-            for field in ACID_FIELDS
-        ]
-        self._others = [field for field in ACID_FIELDS if field.name not in constants]
+        made: dict[str, MadeColumn] = {ROW: RowNumbers(ROW)} if counts else {}
+        for field in ACID_FIELDS:
+            if field.name in constants:
+                kind: Literal["int", "bigint"] = "int" if field.type == pa.int32() else "bigint"
+                made[field.name] = ConstantColumn(field.name, kind, constants[field.name])
+        self._others = [field for field in ACID_FIELDS if field.name not in made]
+        fields = [made.get(field.name, field.name) for field in ACID_FIELDS]
         self._made = ConstantColumns([*fields, "row"], self._codec, self._path or "")
 
     def _append(self, keys: Mapping[str, Ints], row: pa.StructArray) -> None:
-        """Write events; the arguments are the columns that are not constant."""
+        """Write events; the arguments are the columns whose runs are not made here."""
         arrays = [pa.array(keys[field.name], field.type) for field in self._others]
         names = [*(field.name for field in self._others), "row"]
         assert self._writer is not None
@@ -274,7 +275,7 @@ class DeltaWriter(AcidFileWriter):
         )
         self._units: dict[str, pa.DataType] = {}
         by_column = {ORIGINAL: write_id, BUCKET: self._property}
-        self._begin({OPERATION: INSERT, CURRENT: write_id, **by_column})
+        self._begin({OPERATION: INSERT, CURRENT: write_id, **by_column}, counts=True)
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Append rows.
@@ -299,7 +300,7 @@ class DeltaWriter(AcidFileWriter):
             arrays = [self._value(name, kind, text, part[name]) for name, kind, text in self._columns]
             row = pa.StructArray.from_arrays(arrays, names=[name for name, _, _ in self._columns])
             count = part.num_rows
-            self._append({ROW: np.arange(self._rows, self._rows + count)}, row)
+            self._append({}, row)
             self._rows += count
 
     def _value(self, name: str, kind: HiveType, text: str, column: pa.ChunkedArray) -> pa.Array:
@@ -371,7 +372,7 @@ class DeleteDeltaWriter(AcidFileWriter):
         keys = dict(zip((ORIGINAL, BUCKET, ROW), self._joined(), strict=True))
         ends = {name: int(keys[name][0]) for name in (ORIGINAL, BUCKET)}
         same = {name: value for name, value in ends.items() if (keys[name] == value).all()}
-        self._begin({OPERATION: DELETE, CURRENT: self._write_id, **same}, _DELETED_ROWS)
+        self._begin({OPERATION: DELETE, CURRENT: self._write_id, **same}, batch_rows=_DELETED_ROWS)
         rows = pa.nulls(min(_ROWS, self._rows), self._row_type)
         for start in range(0, self._rows, _ROWS):
             events = {name: values[start : start + _ROWS] for name, values in keys.items()}

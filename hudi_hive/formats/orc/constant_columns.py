@@ -1,9 +1,9 @@
-"""Adds integer columns of one constant value to an ORC file whose other columns Arrow's writer makes.
+"""Adds integer columns of one value, or of the rows' numbers, to an ORC file whose other columns Arrow's writer makes.
 
-Four of the five event columns of an ACID file are constant in all rows, and a writer that looks at each value spends
-more time on them than on a narrow row. Here their runs are made once and repeated. Streams of
-other columns stay as they are; footers and the numbers of columns are made anew (ORC specification v1, "Stripes",
-"Integer Run Length Encoding, version 2", "Row Group Index", "File Tail").
+Four of the five event columns of an ACID file are constant in all rows, the fifth counts the rows of an insert, and a
+writer that looks at each value spends more time on them than on a narrow row. Here their runs are made without values.
+Streams of other columns stay as they are; footers and the numbers of columns are made anew (ORC specification v1,
+"Stripes", "Integer Run Length Encoding, version 2", "Row Group Index", "File Tail").
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -32,6 +33,8 @@ _LONGEST: Final = 512
 _ENCODING: Final = number_field(1, 2) + number_field(2, 0)
 """Direct, in the second version, without a dictionary."""
 _MOST_PARTS: Final = 256
+_MOST_CACHED: Final = 1024
+"""Runs and statistics that are remembered: those of other files of as many rows are the same."""
 _ERRORS: Final = (ValueError, IndexError, StopIteration, zlib.error, pa.ArrowException)
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
@@ -48,28 +51,95 @@ class ConstantColumn(NamedTuple):
     kind: Literal["int", "bigint"]
     value: int
 
-    def statistics(self, count: int) -> bytes:
-        """Encoded ORC column statistics of ``count`` rows of the column."""
-        ends = number_field(1, _zigzag(self.value)) + number_field(2, _zigzag(self.value))
-        total = self.value * count
-        if _LEAST <= total <= _MOST:
-            ends += number_field(3, _zigzag(total))
-        return number_field(1, count) + bytes_field(2, ends) + number_field(10, 0)
+    def statistics(self, first: int, count: int) -> bytes:
+        """Encoded ORC column statistics of ``count`` rows of the column from the row ``first`` on."""
+        del first
+        return _statistics(self.value, self.value, count)
 
-    def runs(self, count: int) -> bytes:
-        """Encoded runs of ``count`` rows, each run as long as the format allows."""
-        whole, rest = divmod(count, _LONGEST)
-        return self._run(_LONGEST) * whole + (self._run(rest) if rest else b"")
+    def runs(self, first: int, count: int) -> bytes:
+        """Encoded runs of these rows, each run as long as the format allows."""
+        del first
+        return _constant_runs(self.value, count)
 
-    def _run(self, count: int) -> bytes:
-        value = _zigzag(self.value)
-        if count < 3:  # direct, of 64 bits each
-            return bytes([1 << 6 | 31 << 1, count - 1]) + value.to_bytes(8, "big") * count
-        if count <= 10:
-            width = max(1, (value.bit_length() + 7) // 8)
-            return bytes([(width - 1) << 3 | count - 3]) + value.to_bytes(width, "big")
-        # The difference from one value to the next, which is always 0.
-        return bytes([3 << 6 | (count - 1) >> 8, count - 1 & 255]) + varint(value) + b"\0"
+
+class RowNumbers(NamedTuple):
+    """An integer column that has the number of each row in the file: 0, 1, 2 …."""
+
+    name: str
+    kind: Literal["int", "bigint"] = "bigint"
+
+    def statistics(self, first: int, count: int) -> bytes:
+        """Encoded ORC column statistics of ``count`` rows of the column from the row ``first`` on."""
+        return _statistics(first, first + count - 1, count)
+
+    def runs(self, first: int, count: int) -> bytes:
+        """Encoded runs of these rows, each run as long as the format allows."""
+        return _counting_runs(first, count)
+
+
+MadeColumn: TypeAlias = ConstantColumn | RowNumbers
+"""A column whose runs are made without looking at values."""
+
+
+@lru_cache(_MOST_CACHED)
+def _statistics(least: int, greatest: int, count: int) -> bytes:
+    """Statistics of numbers that are all the same, or that grow evenly."""
+    ends = number_field(1, _zigzag(least)) + number_field(2, _zigzag(greatest))
+    total = (least + greatest) * count // 2
+    if _LEAST <= total <= _MOST:
+        ends += number_field(3, _zigzag(total))
+    return number_field(1, count) + bytes_field(2, ends) + number_field(10, 0)
+
+
+@lru_cache(_MOST_CACHED)
+def _index_entry(column: MadeColumn, rows: tuple[int, int], place: tuple[int, ...]) -> bytes:
+    """Entry of a row group in the index: where its runs begin, and its statistics.
+
+    Args:
+        column: whose.
+        rows: the group's first row, and how many it has.
+        place: numbers of the position.
+    """
+    positions = b"".join(map(varint, place))
+    return bytes_field(1, bytes_field(1, positions) + bytes_field(2, column.statistics(*rows)))
+
+
+@lru_cache(_MOST_CACHED)
+def _constant_runs(value: int, count: int) -> bytes:
+    whole, rest = divmod(count, _LONGEST)
+    return _constant_run(value, _LONGEST) * whole + (_constant_run(value, rest) if rest else b"")
+
+
+def _constant_run(number: int, count: int) -> bytes:
+    value = _zigzag(number)
+    if count < 3:
+        return _direct([value] * count)
+    if count <= 10:
+        width = max(1, (value.bit_length() + 7) // 8)
+        return bytes([(width - 1) << 3 | count - 3]) + value.to_bytes(width, "big")
+    return _even(value, 0, count)
+
+
+@lru_cache(_MOST_CACHED)
+def _counting_runs(first: int, count: int) -> bytes:
+    end = first + count
+    return b"".join(_counting_run(start, min(_LONGEST, end - start)) for start in range(first, end, _LONGEST))
+
+
+def _counting_run(first: int, count: int) -> bytes:
+    if count < 3:
+        return _direct([_zigzag(value) for value in range(first, first + count)])
+    return _even(_zigzag(first), 1, count)
+
+
+def _direct(values: Sequence[int]) -> bytes:
+    """A run of one or two numbers, of 64 bits each."""
+    return bytes([1 << 6 | 31 << 1, len(values) - 1]) + b"".join(value.to_bytes(8, "big") for value in values)
+
+
+def _even(value: int, difference: int, count: int) -> bytes:
+    """A run whose numbers differ by the same from one to the next."""
+    return bytes([3 << 6 | (count - 1) >> 8, count - 1 & 255]) + varint(value) + varint(_zigzag(difference))
 
 
 def _zigzag(value: int) -> int:
@@ -149,10 +219,10 @@ class ConstantColumns:
         path: the file's URI, for messages.
     """
 
-    def __init__(self, fields: Sequence[ConstantColumn | str], codec: str, path: str) -> None:
+    def __init__(self, fields: Sequence[MadeColumn | str], codec: str, path: str) -> None:
         self._path, self._packing = path, _PACKINGS[codec]
         self._names = [field if isinstance(field, str) else field.name for field in fields]
-        self._constants = {number: field for number, field in enumerate(fields, 1) if isinstance(field, ConstantColumn)}
+        self._constants = {number: field for number, field in enumerate(fields, 1) if not isinstance(field, str)}
         self._plain_numbers = [0, *(number for number, field in enumerate(fields, 1) if isinstance(field, str))]
         self._old: list[_Stripe] = []
         self._new: list[_Stripe] = []
@@ -215,8 +285,9 @@ class ConstantColumns:
         footer = self._footer(data[footer_at:])
         streams = list(self._streams(footer, memoryview(data)))
         groups = self._groups(streams)
+        first_row = self._rows
         for column, constant in self._constants.items():
-            streams.extend(self._made(column, constant, groups))
+            streams.extend(self._made(column, constant, first_row, groups))
         streams.sort(key=lambda stream: stream.column)  # keeps the order of streams of one column
         indexes = [stream for stream in streams if stream.kind in _INDEXES]
         others = [stream for stream in streams if stream.kind not in _INDEXES]
@@ -244,18 +315,20 @@ class ConstantColumns:
         entries = [dict(message_fields(_message(entry))) for _, entry in message_fields(self._unpacked(data))]
         return [whole_number(dict(message_fields(_message(entry.get(2, b"")))).get(1, 0)) for entry in entries]
 
-    def _made(self, column: int, constant: ConstantColumn, groups: Sequence[int]) -> tuple[_Stream, _Stream]:
-        """Encode the index and data streams of a constant column."""
-        runs = {count: constant.runs(count) for count in set(groups)}
-        statistics = {count: bytes_field(2, constant.statistics(count)) for count in runs}
-        data, chunks = self._packed(b"".join(runs[count] for count in groups))
+    def _made(
+        self, column: int, constant: MadeColumn, first_row: int, groups: Sequence[int]
+    ) -> tuple[_Stream, _Stream]:
+        """Encode the index and data streams of a constant column in a stripe."""
+        firsts = accumulate(groups, initial=first_row)
+        rows = list(zip(firsts, groups, strict=False))
+        runs = [constant.runs(*group) for group in rows]
+        data, chunks = self._packed(b"".join(runs))
         entries, start = [], 0
-        for count in groups:
+        for group, run in zip(rows, runs, strict=True):
             # Groups begin with a run, so that none of its values are passed over.
             place = [chunks[start // BLOCK], start % BLOCK, 0] if self._packing else [start, 0]
-            positions = b"".join(map(varint, place))
-            entries.append(bytes_field(1, bytes_field(1, positions) + statistics[count]))
-            start += len(runs[count])
+            entries.append(_index_entry(constant, group, tuple(place)))
+            start += len(run)
         return _Stream(_ROW_INDEX, column, self._packed(b"".join(entries))[0]), _Stream(_DATA, column, data)
 
     # -- the tail ---------------------------------------------------------------------------------------------------
@@ -290,12 +363,12 @@ class ConstantColumns:
             raise ValueError("columns before the last one are not primitive")
 
     def _file_footer(self, footer: Sequence[tuple[int, int | bytes]]) -> bytes:
-        rows = sum(stripe.rows for stripe in self._new)
+        rows = self._rows
         grown = sum(new.length - old.length for new, old in zip(self._new, self._old, strict=True))
         parts: dict[int, list[bytes]] = {
             3: [stripe.encoded() for stripe in self._new],
             4: self._types([_message(value) for number, value in footer if number == 4]),
-            7: self._statistics([_message(value) for number, value in footer if number == 7], rows),
+            7: self._statistics([_message(value) for number, value in footer if number == 7], 0, rows),
         }
         made: list[bytes] = []
         for number, value in footer:
@@ -321,16 +394,21 @@ class ConstantColumns:
         return bytes_field(2, b"".join(varint(self._number(child)) for child in _varints(_message(value))))
 
     def _stripe_statistics(self, metadata: bytes) -> bytes:
-        made = []
+        made, first = [], 0
         for (number, value), stripe in zip(message_fields(metadata), self._new, strict=True):
             columns = [_message(one) for _, one in message_fields(_message(value))]
-            made.append(
-                message_field(number, b"".join(bytes_field(1, one) for one in self._statistics(columns, stripe.rows)))
-            )
+            statistics = self._statistics(columns, first, stripe.rows)
+            made.append(message_field(number, b"".join(bytes_field(1, one) for one in statistics)))
+            first += stripe.rows
         return b"".join(made)
 
-    def _statistics(self, columns: Sequence[bytes], rows: int) -> list[bytes]:
-        return self._filled(list(columns), lambda constant: constant.statistics(rows))
+    def _statistics(self, columns: Sequence[bytes], first: int, rows: int) -> list[bytes]:
+        return self._filled(list(columns), lambda constant: constant.statistics(first, rows))
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the stripes so far."""
+        return sum(stripe.rows for stripe in self._new)
 
     # -- numbers of columns, and bytes -------------------------------------------------------------------------------
 
@@ -339,7 +417,7 @@ class ConstantColumns:
         last = len(self._plain_numbers) - 1
         return self._plain_numbers[min(column, last)] + max(0, column - last)
 
-    def _filled(self, items: list[_T], make: Callable[[ConstantColumn], _T]) -> list[_T]:
+    def _filled(self, items: list[_T], make: Callable[[MadeColumn], _T]) -> list[_T]:
         """Insert the result of ``make`` for each constant column among the items of the other columns."""
         for column, constant in self._constants.items():  # ascending
             items.insert(column, make(constant))

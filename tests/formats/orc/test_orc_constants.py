@@ -1,4 +1,4 @@
-"""Columns of one value put into ORC files: nothing but the bytes of their runs tells the file from Arrow's own."""
+"""Columns of one value, and of row numbers, put into ORC files: only the bytes of their runs are not Arrow's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyarrow import orc
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.orc import constant_columns as orc_constants
 from hudi_hive.formats.orc.acid_writer import CODECS
-from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns
+from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns, MadeColumn, RowNumbers
 from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
 from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 
@@ -47,7 +47,7 @@ class Sink:
 
 def made(
     table: pa.Table,
-    fields: Sequence[ConstantColumn | str],
+    fields: Sequence[MadeColumn | str],
     codec: str,
     *,
     block: int = BLOCK,
@@ -69,16 +69,15 @@ def made(
     return b"".join(parts), [len(part) for part in parts]
 
 
-def whole(table: pa.Table, fields: Sequence[ConstantColumn | str]) -> pa.Table:
+def whole(table: pa.Table, fields: Sequence[MadeColumn | str]) -> pa.Table:
     """The table with the columns."""
     kinds = {"int": pa.int32(), "bigint": pa.int64()}
     count = table.num_rows
     columns = {field: table[field] for field in fields if isinstance(field, str)}
-    columns |= {
-        one.name: pa.array(np.full(count, one.value), kinds[one.kind])
-        for one in fields
-        if isinstance(one, ConstantColumn)
-    }
+    for one in fields:
+        if not isinstance(one, str):
+            numbers = np.full(count, one.value) if isinstance(one, ConstantColumn) else np.arange(count)
+            columns[one.name] = pa.array(numbers, kinds[one.kind])
     names = [field if isinstance(field, str) else field.name for field in fields]
     return pa.table([columns[name] for name in names], names=names)
 
@@ -101,6 +100,7 @@ FIELDS = (
     ConstantColumn("y", "bigint", 1 << 40),
     "number",
     ConstantColumn("z", "int", -(1 << 31)),
+    RowNumbers("line"),
     "row",
 )
 
@@ -192,7 +192,7 @@ def test_the_file_is_arrows_but_for_the_runs(codec: str) -> None:
         expected = whole(table, FIELDS)
         found = read(data)
         assert found.equals(expected), count
-        same_but_runs(data, expected, (1, 2, 4), codec)
+        same_but_runs(data, expected, (1, 2, 4, 5), codec)
 
 
 @pytest.mark.parametrize("value", [*ENDS, 1, 127, 128, -(1 << 31), (1 << 31) - 1, 1 << 32])
@@ -218,6 +218,24 @@ def test_stripes_go_out_when_they_are_there(codec: str, writes: int) -> None:
         assert file.read_stripe(at).num_rows > 0
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_row_numbers_go_on_from_stripe_to_stripe(codec: str) -> None:
+    table = some_rows(50_000)
+    data, _ = made(table, FIELDS, codec, writes=3, stripe_size=64 << 10)
+    file = orc.ORCFile(io.BytesIO(data))
+    assert file.nstripes > 3
+    numbers = [file.read_stripe(at, ["line"]).column(0).to_numpy() for at in range(file.nstripes)]
+    assert (np.concatenate(numbers) == np.arange(50_000)).all()
+    for part, (_, stripe) in zip(numbers, message_fields(Parsed(data).metadata), strict=True):
+        assert isinstance(stripe, bytes)
+        column = [statistics for _, statistics in message_fields(stripe)][FIELDS.index(RowNumbers("line")) + 1]
+        alone = io.BytesIO()
+        orc.write_table(pa.table({"line": part}), alone)
+        _, expected = next(message_fields(Parsed(alone.getvalue()).metadata))
+        assert isinstance(expected, bytes)
+        assert column == [statistics for _, statistics in message_fields(expected)][1]
+
+
 def test_a_footer_of_several_chunks() -> None:
     names = [f"column_{number}" for number in range(2500)]
     long = pa.array([np.random.default_rng(row).bytes(1 << 17) for row in range(20)])
@@ -241,7 +259,7 @@ def test_row_groups_begin_where_the_index_says(codec: str, monkeypatch: pytest.M
     (_, (_, streams)) = parsed.stripes[0]
     found = parsed.index(streams, 1)
     assert len(found) == 401
-    runs = {count: ConstantColumn("x", "bigint", 1 << 40).runs(count) for count in (512, 1)}
+    runs = {count: ConstantColumn("x", "bigint", 1 << 40).runs(0, count) for count in (512, 1)}
     for (positions, _), count in zip(found, [512] * 400 + [1], strict=True):
         place, inside, passed = positions if codec != "uncompressed" else [positions[0], 0, positions[1]]
         plain = parsed.unpacked(streams[1, 1][place:])[inside:]
