@@ -25,7 +25,7 @@ from hudi_hive.options.parsers import (
     raw_text,
     whole,
 )
-from hudi_hive.options.table import BASE_FILE_FORMATS
+from hudi_hive.options.table import BASE_FILE_FORMATS, READ_ONLY_FORMATS
 
 SYNC, WRITE = Face.SYNC, Face.WRITE
 _PREFIX: Final = HOODIE_DATASOURCE_HIVE_SYNC_PREFIX
@@ -112,7 +112,7 @@ PASSWORD: Final = Option(
 )
 BASE_FILE_FORMAT: Final = Option[str | None](
     _PREFIX + "base_file_format",
-    choice(*BASE_FILE_FORMATS),
+    choice(*BASE_FILE_FORMATS, *READ_ONLY_FORMATS),
     None,
     "Chooses the Hive classes; the table's own format by default.",
     honoured_by=_FACES,

@@ -163,6 +163,11 @@ POPULATE_META_FIELDS: Final = Option(
     honoured_by=(WRITE,),
 )
 BASE_FILE_FORMATS: Final = ("PARQUET", "ORC", "HFILE")
+"""Formats of base files that are written."""
+
+READ_ONLY_FORMATS: Final = ("LANCE",)
+"""Formats of base files that are read and synced, and not written."""
+
 BASE_FILE_FORMAT: Final = Option(
     HOODIE_TABLE_BASE_FILE_FORMAT,
     choice(*BASE_FILE_FORMATS),

@@ -297,6 +297,8 @@ def test_views_of_a_merge_on_read_table():
         ("PARQUET", View.REALTIME, True, "com.uber.hoodie.hadoop.realtime.HoodieRealtimeInputFormat"),
         ("HFILE", View.READ_OPTIMIZED, False, "org.apache.hudi.hadoop.HoodieHFileInputFormat"),
         ("HFILE", View.REALTIME, False, "org.apache.hudi.hadoop.realtime.HoodieHFileRealtimeInputFormat"),
+        ("LANCE", View.COPY_ON_WRITE, False, "org.apache.hudi.hadoop.HoodieLanceInputFormat"),
+        ("LANCE", View.REALTIME, False, "org.apache.hudi.hadoop.realtime.HoodieLanceRealtimeInputFormat"),
         ("ORC", View.COPY_ON_WRITE, False, "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"),
     ],
 )

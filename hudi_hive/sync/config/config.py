@@ -41,7 +41,7 @@ class HiveSyncConfig(SecretFields):
         partition_extractor: Java class name of the extractor, with or without package; inferred from the fields.
         hive_style_partitioning: whether folders are named ``name=value``; for the inference of the extractor.
         decode_partition: un-escape ``%XX`` in partition values, once, right behind the extractor.
-        base_file_format: ``PARQUET``, ``HFILE`` or ``ORC``: chooses the Hive classes.
+        base_file_format: ``PARQUET``, ``HFILE``, ``ORC`` or ``LANCE``: chooses the Hive classes.
         use_pre_apache_input_format: write the class names of the time before Apache.
         auto_create_database: create the database when it is missing.
         support_timestamp: sync 64-bit timestamps as ``timestamp`` rather than ``bigint``.
@@ -172,7 +172,8 @@ class HiveSyncConfig(SecretFields):
             raise InvalidOptionError(
                 f"{_key('mode')}={self.mode} is not supported", remedy=f"{', '.join(options.MODES)} are"
             )
-        words = {"strategy": options.STRATEGIES, "base_file_format": (None, *table_options.BASE_FILE_FORMATS)}
+        formats = (*table_options.BASE_FILE_FORMATS, *table_options.READ_ONLY_FORMATS)
+        words = {"strategy": options.STRATEGIES, "base_file_format": (None, *formats)}
         for name, allowed in words.items():
             if getattr(self, name) not in allowed:
                 supported = ", ".join(filter(None, allowed))

@@ -43,6 +43,7 @@ _PARQUET_SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 _ORC = "org.apache.hadoop.hive.ql.io.orc."
 _HUDI = "org.apache.hudi.hadoop."
 _OLD = "com.uber.hoodie.hadoop."
+_CALLED = {"HFILE": "HFile", "LANCE": "Lance"}
 
 
 class View(Enum):
@@ -102,12 +103,13 @@ class TableSpec:
 
 
 def hive_classes(base_file_format: str, view: View, *, pre_apache: bool = False) -> HiveClasses:
-    """Class names for ``PARQUET``, ``HFILE`` or ``ORC`` files and a view (docs/format/hive.md#hive-sync-tables)."""
+    """Class names for files of a format, as ``PARQUET``, and a view (docs/format/hive.md#hive-sync-tables)."""
     realtime = view is View.REALTIME
     if base_file_format == "ORC":
         return HiveClasses(_ORC + "OrcInputFormat", _ORC + "OrcOutputFormat", _ORC + "OrcSerde")
-    if base_file_format == "HFILE":
-        name = _HUDI + ("realtime.HoodieHFileRealtimeInputFormat" if realtime else "HoodieHFileInputFormat")
+    if base_file_format in _CALLED:
+        word = _CALLED[base_file_format]
+        name = _HUDI + (f"realtime.Hoodie{word}RealtimeInputFormat" if realtime else f"Hoodie{word}InputFormat")
     elif pre_apache:
         name = _OLD + ("realtime.HoodieRealtimeInputFormat" if realtime else "HoodieInputFormat")
     else:
