@@ -126,6 +126,6 @@ def _open_plain(path: HadoopPath, stores: Stores) -> BaseFile:
     """Open a plain file; Hive gives its files no extension, and what is not ORC must be Parquet."""
     storage = stores.of(path)
     name = path.key.rpartition("/")[2]
-    if name.rpartition(".")[2].lower() in ("gz", "csv", "json", "txt", "avro", "hfile", "log"):
+    if name.rpartition(".")[2].lower() in ("gz", "csv", "json", "txt", "avro", "hfile", "lance", "log"):
         raise UnsupportedFormatError("plain files must be Parquet or ORC", path=str(path))
     return open_base_file(storage, path.key, extension="orc" if name.endswith(".orc") else "parquet")

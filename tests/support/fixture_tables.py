@@ -28,6 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 
 FIXTURES = DATA / "fixtures"
+LANCE = DATA / "lance"
+"""Fixtures with Lance base files, which the functions below take by name, and none lists but :func:`lance_names`."""
+
 GOLDEN = DATA / "hive-sync-golden"
 
 VERSIONS = (6, 8, 9)
@@ -38,8 +41,17 @@ VERSIONS = (6, 8, 9)
 @functools.cache
 def expected(name: str) -> dict[str, Any]:
     """Real Hudi's answers for a fixture (``NAME.expected.json``); do not change what comes back."""
-    with open(FIXTURES / f"{name}.expected.json", encoding="utf-8") as stream:
+    with open(_folder(name) / f"{name}.expected.json", encoding="utf-8") as stream:
         return json.load(stream)
+
+
+def _folder(name: str) -> Path:
+    return LANCE if "_lance" in name else FIXTURES
+
+
+def lance_names() -> tuple[str, ...]:
+    """Names of the fixtures with Lance base files, sorted."""
+    return tuple(sorted(path.name.removesuffix(".expected.json") for path in LANCE.glob("*.expected.json")))
 
 
 @functools.cache
@@ -87,7 +99,7 @@ def _session_folder() -> Path:
 
 @functools.cache
 def _unzip_once(name: str) -> Path:
-    _unzip(FIXTURES / f"{name}.zip", _session_folder())
+    _unzip(_folder(name) / f"{name}.zip", _session_folder())
     return _session_folder() / name
 
 
@@ -100,7 +112,7 @@ def unzip_fixture(name: str, tmp: str | os.PathLike[str] | None = None) -> Path:
     """
     if tmp is None:
         return _unzip_once(name)
-    _unzip(FIXTURES / f"{name}.zip", Path(tmp))
+    _unzip(_folder(name) / f"{name}.zip", Path(tmp))
     return Path(tmp) / name
 
 

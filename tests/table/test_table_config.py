@@ -87,7 +87,7 @@ def test_foreign_key_generator_is_named_as_such():
         ({"hoodie.table.name": ""}, InvalidPropertiesError, "hoodie.table.name"),
         ({"hoodie.timeline.layout.version": "1"}, InvalidPropertiesError, "layout 1"),
         ({"hoodie.table.type": "COPY"}, InvalidPropertiesError, "hoodie.table.type"),
-        ({"hoodie.table.base.file.format": "LANCE"}, UnsupportedTableError, "LANCE"),
+        ({"hoodie.table.base.file.format": "VORTEX"}, UnsupportedTableError, "VORTEX"),
         ({"hoodie.populate.meta.fields": "yes"}, InvalidPropertiesError, "hoodie.populate.meta.fields"),
         ({"hoodie.timeline.path": "../other"}, InvalidPropertiesError, "hoodie.timeline.path"),
         ({"hoodie.table.partition.fields": "a:HASH"}, InvalidPropertiesError, "hoodie.table.partition.fields"),

@@ -1,4 +1,4 @@
-"""Base files (Parquet, ORC, HFile) behind one interface: schema, statistics, rows by column, and their writer.
+"""Base files (Parquet, ORC, HFile, Lance) behind one interface: schema, statistics, rows by column, and their writer.
 
 Source: docs/format.md#base-files.
 """

@@ -23,12 +23,13 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None,
     Args:
         storage: where it is.
         path: relative to its root.
-        extension: ``parquet``, ``orc`` or ``hfile`` for a file whose name has none, as Hive's own files.
+        extension: ``parquet``, ``orc``, ``hfile`` or ``lance`` for a file whose name has none, as Hive's own files.
         size: its size in bytes, from a listing or the commit that wrote it; None if unknown.
 
     Raises:
         FileVanishedError: it is not there any more.
         CorruptFileError: it is no file of its format, or of another size.
+        MissingDependencyError: a Lance file, without the package that reads them.
         UnsupportedFormatError: another extension.
     """
     extension = extension or path.rpartition(".")[2].lower()
@@ -65,8 +66,15 @@ def _hfile(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool)
     return HFileBaseFile(stream, path, counters, remote)
 
 
+def _lance(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
+    from hudi_hive.formats.base.lance_base_file import LanceBaseFile  # few tables have Lance files
+
+    return LanceBaseFile(stream, path, counters, remote)
+
+
 _FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {
     "parquet": ParquetBaseFile,
     "orc": _orc,
     "hfile": _hfile,
+    "lance": _lance,
 }

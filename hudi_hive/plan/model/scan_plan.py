@@ -120,7 +120,7 @@ class ScanPlan:
         query: the question.
         slices: a table of :data:`PLAN_SCHEMA`, a row per file slice, sorted by partition and file id.
         schema: the table's schema that the query shows, meta columns first, before any projection.
-        base_file_format: ``parquet``, ``orc`` or ``hfile``.
+        base_file_format: ``parquet``, ``orc``, ``hfile`` or ``lance``.
         partition_fields: partition columns in the order of the path.
         hive_style, url_encoded: how values stand in partition paths.
         path_columns: partition columns whose values must come from the partition path.

@@ -29,7 +29,7 @@ _BYTES: Final = "cache_bytes"
 _DAMAGED: Final = "cache_damaged"
 
 _DATA_FILE: Final = re.compile(
-    r"[^./][^/]*_\d+-\d+-\d+_\d{14,}\.(?:parquet|orc|hfile)|\.[^._/][^/]*_\d{14,}\.log\.\d+_\d+-\d+-\d+(?:\.cdc)?"
+    r"[^./][^/]*_\d+-\d+-\d+_\d{14,}\.(?:parquet|orc|hfile|lance)|\.[^._/][^/]*_\d{14,}\.log\.\d+_\d+-\d+-\d+(?:\.cdc)?"
 )
 """Base and log files: no writer gives such a name twice, and one that appends to a file changes its size."""
 

@@ -11,6 +11,7 @@ from hudi_hive.table.properties.config import (
     SUPPORTED_VERSIONS,
     TableConfig,
     is_old,
+    refuse_format,
     refuse_to_write,
 )
 from hudi_hive.table.properties.writer import properties_bytes, table_checksum, update_properties
@@ -25,6 +26,7 @@ __all__ = [
     "TableConfig",
     "is_old",
     "properties_bytes",
+    "refuse_format",
     "refuse_to_write",
     "table_checksum",
     "update_properties",

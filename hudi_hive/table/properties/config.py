@@ -92,7 +92,7 @@ class TableConfig:
         slash_separated_dates: the date ``2024-03-15`` is in the folder ``2024/03/15``, as of Hudi 1.2.
         drop_partition_columns: the partition columns are not in the data files.
         populate_meta_fields: the five meta columns are in the data files.
-        base_file_format: ``parquet``, ``orc`` or ``hfile``: also the extension of base files.
+        base_file_format: ``parquet``, ``orc``, ``hfile`` or ``lance``: also the extension of base files.
         create_schema: Avro schema JSON at creation, or None.
         metadata_partitions: partitions of the metadata table that are complete.
         merge_mode, merge_strategy_id, payload_class: how records merge, as written; None when absent.
@@ -340,20 +340,36 @@ def is_old(config: TableConfig) -> bool:
 
 
 def refuse_to_write(config: TableConfig, path: str | None = None) -> None:
-    """Refuse to change a table of a version that is read only.
+    """Refuse to change a table of a version, or with base files of a format, that is read only.
 
     Args:
         config: its properties.
         path: its base path, for the error, where that is known.
 
     Raises:
-        UnsupportedTableError: the table is of a version before 6.
+        UnsupportedTableError: the table is of a version before 6, or its base files are Lance files.
     """
+    refuse_format(config, path)
     if is_old(config):
         raise UnsupportedTableError(
             f"table {config.name} is of version {config.version}: such tables are read, and not written",
             path=path,
             remedy="upgrade it to version 6 first: a write of Hudi 0.15 does, and `hudi-hive table upgrade` from 5",
+        )
+
+
+def refuse_format(config: TableConfig, path: str | None = None) -> None:
+    """Refuse to change a table with base files of a format that is read only; arguments as of :func:`refuse_to_write`.
+
+    Raises:
+        UnsupportedTableError: the table's base files are Lance files.
+    """
+    if config.base_file_format.upper() in options.READ_ONLY_FORMATS:
+        raise UnsupportedTableError(
+            f"table {config.name} has base files of the format {config.base_file_format.upper()}: such tables are "
+            "read, and not written",
+            path=path,
+            remedy="write it with Hudi",
         )
 
 
@@ -435,8 +451,8 @@ def _base_file_format(get: _Getter, metadata_table: bool) -> str:
             path=get.path,
             remedy="give the table that it belongs to; `hudi-hive read` and `hudi-hive metadata` look into it",
         )
-    if value not in options.BASE_FILE_FORMATS:
+    if value not in (*options.BASE_FILE_FORMATS, *options.READ_ONLY_FORMATS):
         raise UnsupportedTableError(
-            f"base file format {value} is not supported", path=get.path, remedy="Parquet, ORC and HFile are"
+            f"base file format {value} is not supported", path=get.path, remedy="Parquet, ORC, HFile and Lance are"
         )
     return value.lower()

@@ -24,7 +24,7 @@ from hudi_hive.names import EXTERNAL_FILE_SUFFIX
 from hudi_hive.table.view.ranks import IntArray, one_chunk
 
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
-"""Extensions of base files. ``lance`` is recognised so that reading it can be refused by name."""
+"""Extensions of base files."""
 
 _LOG_PATTERN = (
     r"^\.(?P<file_id>[^._]+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,9})(?:_(?P<token>\d+-\d+-\d+)(?P<suffix>\.cdc)?)?$"

@@ -15,6 +15,7 @@ from hudi_hive.metrics import observed
 from hudi_hive.options import services as options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import refuse_external_files
+from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
 from hudi_hive.timeline.instants import COMPACTION
@@ -106,8 +107,9 @@ class TableServices:
         Raises:
             InvalidOptionError: an option that is unknown or not supported.
             LockError: the lock provider cannot lock this table.
-            UnsupportedTableError: Hudi did not write the table's files.
+            UnsupportedTableError: Hudi did not write the table's files, or tables of its kind are read only.
         """
+        refuse_to_write(client.config, client.base_path)
         refuse_external_files(client)
         texts = WriteConfig.of(options or {}, client.config).options
         lock = table_lock(texts, client.storage, metastore=metastore_lock)

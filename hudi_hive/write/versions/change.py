@@ -30,7 +30,7 @@ from hudi_hive.options import table as table_options
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.merge import merge_changes
-from hudi_hive.table.properties import LAYOUT_OF_VERSION, TableConfig, update_properties
+from hudi_hive.table.properties import LAYOUT_OF_VERSION, TableConfig, refuse_format, update_properties
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import CLEAN, CLUSTERING, REPLACE_COMMIT, SAVEPOINT
 from hudi_hive.write.coordination import LocalExecutor, MetastoreLockFactory, TaskExecutor, table_lock
@@ -107,6 +107,7 @@ def change_version(
         raise UnsupportedTableError(
             "the version of a bootstrapped table is not changed", path=client.base_path, remedy="let Hudi change it"
         )
+    refuse_format(client.config, client.base_path)
     refuse_external_files(client)
     texts = as_texts(options or {})
     context = ServiceContext(
@@ -150,6 +151,7 @@ def upgrade_for_write(
     Raises:
         UnsupportedTableError: as of :func:`change_version`; or another project wrote the table's files.
     """
+    refuse_format(client.config, client.base_path)
     refuse_external_files(client)
     texts = as_texts(options)
     wanted = table_options.VERSION.of(texts)

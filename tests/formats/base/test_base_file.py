@@ -239,9 +239,9 @@ def test_vanished_file_says_to_plan_again(storage):
 
 
 def test_unknown_format_is_refused_by_name(storage):
-    storage.write_bytes("a.lance", b"x")
-    with pytest.raises(UnsupportedFormatError, match="'lance'"):
-        list(read_batches(storage, "a.lance"))
+    storage.write_bytes("a.vortex", b"x")
+    with pytest.raises(UnsupportedFormatError, match="'vortex'"):
+        list(read_batches(storage, "a.vortex"))
 
 
 def _good_bytes(kind: str) -> bytes:
