@@ -48,6 +48,7 @@ from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, Planned
 from hudi_hive.spark.scan.log_effects import LogEffects, ReadBeside, SliceRequest, files_of
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
+from hudi_hive.spark.scan.widened import BY_ARROW
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.view import log_bytes
 
@@ -421,7 +422,7 @@ class MergeFileIndex(HudiFileIndex):
 def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:
     """Why base files without log files are read in Arrow."""
     if snapshot.lacks_reader:
-        return "HFile format" if snapshot.client.config.base_file_format == "hfile" else "ORC files with times"
+        return BY_ARROW.get(snapshot.client.config.base_file_format, "ORC files with times")
     bootstrapped = snapshot.has_skeletons and pc.any(of_skeletons(plan.slices), min_count=0).as_py()
     return "a bootstrap, with their source files" if bootstrapped else "an older schema"
 

@@ -51,8 +51,9 @@ _TELLING = (StringType, ByteType, ShortType, IntegerType, LongType, BooleanType,
 _FORMATS = {
     "parquet": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
     "orc": "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
-    # Of HFiles Spark's own reader gets none: their rows come from Arrow.
+    # Of HFiles and Lance files Spark's own reader gets none: their rows come from Arrow.
     "hfile": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+    "lance": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
 }
 
 

@@ -25,7 +25,7 @@ from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times, orc_chan
 from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.skeletons import SkeletonSources
-from hudi_hive.spark.scan.widened import may_be_widened, narrower
+from hudi_hive.spark.scan.widened import BY_ARROW, may_be_widened, narrower
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.keys import partition_value_columns
@@ -164,7 +164,7 @@ class TableSnapshot:
     def lacks_reader(self) -> bool:
         """Whether Spark has no reader of its own for the base files, or one that reads times as others."""
         file_format, time = self.client.config.base_file_format, self.query.as_of
-        return file_format == "hfile" or (
+        return file_format in BY_ARROW or (
             file_format == "orc"
             and self._answers.get(("orc_times", time), lambda: orc_changes_times(self.client.schema(time)))
         )

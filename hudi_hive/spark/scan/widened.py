@@ -8,6 +8,7 @@ than Hudi has. Types never narrow, so where the oldest file has all columns as w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from hudi_hive.spark.versions import SPARK
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import of_skeletons
+
+BY_ARROW: Final[Mapping[str, str]] = {"hfile": "HFile format", "lance": "Lance format"}
+"""Formats of base files that Spark has no reader of, and what plans call them: their rows come from Arrow."""
 
 
 def may_be_widened(client: MetaClient, as_of: str | None = None) -> bool:
@@ -38,7 +42,7 @@ def may_be_widened(client: MetaClient, as_of: str | None = None) -> bool:
         CorruptInstantError: a commit cannot be decoded.
     """
     config = client.config
-    if config.base_file_format == "hfile":
+    if config.base_file_format in BY_ARROW:
         return False
     others = config.partition_fields if config.drop_partition_columns else ()
     table = _wide_leaves(client.schema(as_of), but=others)

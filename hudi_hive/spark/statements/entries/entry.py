@@ -58,7 +58,7 @@ class CatalogEntry:
         external: the data stays when the entry is dropped.
         comment: of the table.
         merge_on_read: the table has log files.
-        base_file_format: ``PARQUET``, ``ORC`` or ``HFILE``.
+        base_file_format: ``PARQUET``, ``ORC``, ``HFILE`` or ``LANCE``.
     """
 
     database: str

@@ -173,7 +173,8 @@ def _register_existing(table: NewTable, columns: StructType) -> None:
     client = MetaClient.load(table.base, table.stored)
     shown = table_snapshot(table.hook.environment, table.hook.session, table.base, Query.of("snapshot")).columns
     table = table.spelled(shown)
-    WriteConfig.of(table.stated, client.config)
+    if table.stated or client.config.base_file_format.upper() not in table_options.READ_ONLY_FORMATS:
+        WriteConfig.of(table.stated, client.config)
     if table.base_files_only is not None and not client.config.is_merge_on_read:
         raise SparkError(
             f"CREATE TABLE {table.label} with {HOODIE_QUERY_AS_RO_TABLE}: the table is copy-on-write",
