@@ -144,8 +144,8 @@ READ_OPTIMIZED: Final = Option(
 )
 
 
-def _unsupported(name: str, remedy: str) -> Option[str]:
-    refused = Refused(remedy, ("",))
+def _unsupported(name: str, remedy: str, *but_for: str) -> Option[str]:
+    refused = Refused(remedy, ("", *but_for))
     return Option(name, any_text, "", "Not supported.", refused={READ: refused, STREAM: refused, INPUT_FORMAT: refused})
 
 
@@ -220,6 +220,7 @@ READ_OPTIONS: Final = (
     _unsupported(
         "hoodie.datasource.read.incr.table.version", "ranges are requested times in version 6, completion times above"
     ),
+    _unsupported("hoodie.read.blob.inline.mode", "blobs are shown with their bytes", "content"),
     MERGE_MEMORY,
     SERVICE_MEMORY,
     SPILL_FOLDER,

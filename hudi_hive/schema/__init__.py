@@ -29,6 +29,7 @@ from hudi_hive.schema.mislabelled import any_leaf, as_in_table, holds_mislabelle
 from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name, unreadable_column
 from hudi_hive.schema.schema_diff import Difference, differences
 from hudi_hive.schema.type_text import parse_type
+from hudi_hive.schema.vectors import holds_vectors, shown_avro, shown_schema, vectors_of_bytes
 from hudi_hive.schema.writer_changes import merge_writer
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "from_avro",
     "history_bytes",
     "holds_mislabelled",
+    "holds_vectors",
     "is_identity",
     "is_mislabelled",
     "java_text",
@@ -67,11 +69,14 @@ __all__ = [
     "record_name",
     "refuse_unreadable",
     "shortest",
+    "shown_avro",
+    "shown_schema",
     "text_or",
     "to_arrow",
     "to_avro",
     "to_json",
     "type_name",
     "unreadable_column",
+    "vectors_of_bytes",
     "with_meta_fields",
 ]

@@ -17,7 +17,6 @@ from hudi_hive.errors import (
     HudiHiveError,
     InvalidOptionError,
     MissingDependencyError,
-    SchemaError,
     UnsupportedTableError,
 )
 from hudi_hive.sql import SqlEngine
@@ -34,7 +33,7 @@ from tests.support.fixture_tables import (
 )
 
 VECTORS = "v9_cow_lance_vectors"
-CASES = [(name, query) for name in lance_names() if name != VECTORS for query in queries(name)]
+CASES = [(name, query) for name in lance_names() for query in queries(name)]
 COW, MOR = "v9_cow_lance", "v9_mor_lance_part"
 PLACE = ("external_path", "offset", "length", "managed")
 
@@ -56,8 +55,8 @@ def test_rows_are_those_that_hudi_reads(name: str, query: dict) -> None:
 
 
 def test_all_tables_and_kinds_of_queries_are_here() -> None:
-    assert len(lance_names()) == 12
-    assert len(CASES) == 91
+    assert len(lance_names()) == 13
+    assert len(CASES) == 95
     assert {query["kind"] for _, query in CASES} == {"snapshot", "read_optimized", "time_travel", "incremental", "cdc"}
     assert all("error" not in query for _, query in CASES)
     formats = {expected(name)["table_config"]["hoodie.table.base.file.format"] for name in lance_names()}
@@ -119,10 +118,20 @@ def test_blobs_are_shown_with_their_bytes() -> None:
     assert encode_rows(rows)[0] == [1, {"type": "INLINE", "data": "aGVsbG8=", "reference": dict.fromkeys(PLACE)}]
 
 
-def test_vectors_are_refused_by_name() -> None:
-    with pytest.raises(SchemaError, match="column 'emb'") as raised:
-        opened(VECTORS).scan().to_arrow()
-    assert raised.value.path is not None and raised.value.path.endswith(".lance")
+@pytest.mark.parametrize("name", [VECTORS, "v9_mor_lance_vectors"])
+def test_vectors_are_lists_of_numbers(name: str) -> None:
+    table = opened(name)
+    assert table.schema().field("emb").type == pa.list_(pa.field("element", pa.float32()))
+    assert table.schema().field("dbl").type == pa.list_(pa.field("element", pa.float64()))
+    assert table.schema().field("emb2").type == table.schema().field("emb").type
+    rows = table.scan("id = 2", selected_fields=["emb", "dbl"]).to_arrow()
+    due = {VECTORS: ([3.0, 4.0, 5.0], [0.1, 0.2])}.get(name, ([30.0, 30.5, -2.0], [10.5, -7.0]))  # by a log file
+    assert list(rows.to_pylist()[0].values()) == list(due)
+
+
+def test_references_in_place_of_blobs_are_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="blobs are shown with their bytes"):
+        opened(VECTORS).scan(options={"hoodie.read.blob.inline.mode": "DESCRIPTOR"})
 
 
 def test_tables_of_stores_have_the_same_rows() -> None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base import empty_columns
 from hudi_hive.read.columns.promote import scalar_of_file
+from hudi_hive.schema import holds_vectors, vectors_of_bytes
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 """From an array of the file's type to one of the table's type; None stands for "as it is"."""
@@ -183,6 +184,8 @@ class _Types:
             return self._list(source, target, mapping, column)
         if source.equals(target):
             return None
+        if holds_vectors(source, target):
+            return lambda array: vectors_of_bytes(array, target)
         nested = pa.types.is_nested(source) or (pa.types.is_nested(target) and not pa.types.is_null(source))
         convert = None if nested else self.promotion(source, target)
         if convert is None:

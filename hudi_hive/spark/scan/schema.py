@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StringType, StructField, StructType
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema import META_FIELDS, shown_avro
 from hudi_hive.sync.table import spark_schema_json, storage_fields
 from hudi_hive.table import MetaClient
 
@@ -50,7 +50,8 @@ def spark_schema(client: MetaClient, as_of: str | None = None, *, local_times: b
             path=client.base_path,
             remedy="write a commit, or set hoodie.table.create.schema",
         )
-    data = StructType.fromJson(json.loads(spark_schema_json(storage_fields(avro, local_times=local_times))))
+    shown = shown_avro(avro, client.config.base_file_format)
+    data = StructType.fromJson(json.loads(spark_schema_json(storage_fields(shown, local_times=local_times))))
     meta = [StructField(name, StringType()) for name in META_FIELDS] if client.config.populate_meta_fields else []
     known = {field.name for field in data.fields}
     dropped = [name for name in client.config.partition_fields if name not in known]

@@ -18,9 +18,9 @@ from hudi_hive.schema import (
     EvolvedSchema,
     InternalSchema,
     add_partition_columns,
-    avro_to_arrow,
     parse_history,
     parse_internal_schema,
+    shown_schema,
     with_meta_fields,
 )
 from hudi_hive.storage import Storage
@@ -475,7 +475,7 @@ class MetaClient:
                 remedy="write a commit, or set hoodie.table.create.schema",
             )
         try:
-            schema = avro_to_arrow(avro)
+            schema = shown_schema(avro, self.config.base_file_format)
         except SchemaError as error:
             raise SchemaError(error.message, path=self.base_path, instant=as_of, remedy=error.remedy) from error
         if self.config.drop_partition_columns:

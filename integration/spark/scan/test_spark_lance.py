@@ -10,7 +10,6 @@ from tests.support.fixture_tables import assert_same_rows, lance_names, queries,
 
 pytestmark = pytest.mark.jvm
 
-NAMES = [name for name in lance_names() if name != "v9_cow_lance_vectors"]
 KINDS = ("snapshot", "read_optimized", "time_travel", "incremental", "cdc")
 
 
@@ -23,7 +22,7 @@ def chosen(name):
     return first.values()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", lance_names())
 def test_queries_have_the_rows_of_hudi(spark, name):
     for query in chosen(name):
         frame = spark.read.format("hudi").options(**query["options"]).load(str(unzip_fixture(name)))
