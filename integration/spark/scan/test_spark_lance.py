@@ -51,6 +51,7 @@ def test_statements_read_and_do_not_write(spark, tmp_path):
         assert spark.sql("SELECT count(*) AS n FROM lance_devices").first().n == 8
         for statement in (
             "INSERT INTO lance_devices SELECT dev, temp, note, event_ts, _hoodie_is_deleted FROM lance_devices",
+            "INSERT OVERWRITE lance_devices SELECT dev, temp, note, event_ts, _hoodie_is_deleted FROM lance_devices",
             "UPDATE lance_devices SET note = 'x'",
             "DELETE FROM lance_devices WHERE dev = 'dev1'",
             "MERGE INTO lance_devices t USING (SELECT 'dev1' AS dev) s ON t.dev = s.dev WHEN MATCHED THEN DELETE",
@@ -60,12 +61,16 @@ def test_statements_read_and_do_not_write(spark, tmp_path):
             "CALL run_clustering(table => 'lance_devices')",
             "CALL run_clean(table => 'lance_devices')",
             "CALL create_savepoint(table => 'lance_devices')",
+            "CALL repair_corrupted_clean_files(table => 'lance_devices')",
+            "CALL delete_metadata_table(table => 'lance_devices')",
+            "CREATE INDEX by_note ON lance_devices (note)",
         ):
             with pytest.raises(Exception, match="such tables are read, and not written"):
                 spark.sql(statement).collect()
         with pytest.raises(Exception, match="such tables are read, and not written"):
-            frame = spark.table("lance_devices")
-            frame.write.format("hudi").mode("append").save(str(path))
+            spark.table("lance_devices").write.format("hudi").mode("append").save(str(path))
+        with pytest.raises(Exception, match="such tables are read, and not written"):
+            spark.range(3).write.format("hudi").mode("overwrite").save(str(path))
         assert {one: one.stat().st_mtime_ns for one in path.rglob("*")} == before
     finally:
         spark.sql("DROP TABLE lance_devices")
