@@ -53,6 +53,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import create_table
+from hudi_hive.table.properties import refuse_format
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
@@ -182,11 +183,12 @@ def replace_table(frame: DataFrame, path: str | os.PathLike[str], options: Mappi
 
     Raises:
         InvalidOptionError: as of :func:`write`; or the table is another one and cannot be moved.
+        UnsupportedTableError: the old table's base files are of a format that is read only.
         WriteConflictError: others write to the table.
     """
-    base = os.fspath(path)
-    stored = store_options(frame.sparkSession._jsparkSession, base)
-    client = MetaClient.load(base, stored)
+    stored = store_options(frame.sparkSession._jsparkSession, os.fspath(path))
+    client = MetaClient.load(path, stored)
+    refuse_format(client.config, client.base_path)
     if client.storage.is_local or _contradicts(options, client):
         return _in_place_of(client, frame, options, stored)
     config = WriteConfig.of(options, client.config).with_operation(Operation.INSERT_OVERWRITE_TABLE)

@@ -63,6 +63,8 @@ def test_statements_read_and_do_not_write(spark, tmp_path):
             "CALL create_savepoint(table => 'lance_devices')",
             "CALL repair_corrupted_clean_files(table => 'lance_devices')",
             "CALL delete_metadata_table(table => 'lance_devices')",
+            f"CREATE OR REPLACE TABLE lance_devices USING hudi LOCATION '{path}' AS SELECT 'a' AS dev",
+            f"REPLACE TABLE lance_devices USING hudi LOCATION '{path}' AS SELECT 1 AS dev",
             "CREATE INDEX by_note ON lance_devices (note)",
         ):
             with pytest.raises(Exception, match="such tables are read, and not written"):
