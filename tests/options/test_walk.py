@@ -44,7 +44,7 @@ _CASES = (
 )
 CASES = {(case.option.name, case.face): case for case in _CASES}
 _CLASSES = ("HiveSyncTool",)
-SAMPLES = ("true", "7", "DEFAULT", "DIRECT", "NUM_COMMITS", "0.5", "x", *_CLASSES)
+SAMPLES = ("true", "7", "DEFAULT", "DIRECT", "NUM_COMMITS", "0.5", "regex", "x", *_CLASSES)
 
 _HELD = {"hoodie.write.lock.provider": FILE_LOCK, "hoodie.write.lock.client.num_retries": "1"}
 _TLS = {metastore.USE_TLS.name: "true", metastore.TRUST_STORE.name: "/ca.pem"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import between, choice, decimal_from_zero, items, optional, positive
+from hudi_hive.options.parsers import between, choice, decimal_from_zero, items, optional, positive, text
 
 CONSISTENT_HASHING: Final = "CONSISTENT_HASHING"
 BUCKET_ENGINE: Final = Option(
@@ -60,6 +60,23 @@ BUCKET_FIELDS: Final = Option[tuple[str, ...]](
     honoured_by=(Face.WRITE,),
 )
 
+BUCKET_RULES: Final = Option[str | None](
+    "hoodie.bucket.index.partition.expressions",
+    optional(text),
+    None,
+    "Bucket index: numbers of buckets by partition, `EXPRESSION,BUCKETS` with semicolons between: that of the first "
+    "regular expression that is found in the partition's path, else `hoodie.bucket.index.num.buckets`. To be given to "
+    "each writer, unless the table itself has such rules (of a rescaling by Hudi), which count.",
+    honoured_by=(Face.WRITE,),
+)
+BUCKET_RULE_TYPE: Final = Option(
+    "hoodie.bucket.index.partition.rule.type",
+    choice("regex"),
+    "regex",
+    "Bucket index: what these rules are.",
+    harmless={Face.WRITE: "rules of Hudi are regular expressions only; another type is refused"},
+)
+
 BUCKET_OPTIONS: Final = (
     BUCKET_ENGINE,
     BUCKET_COUNT,
@@ -68,6 +85,8 @@ BUCKET_OPTIONS: Final = (
     BUCKET_SPLIT,
     BUCKET_MERGE,
     BUCKET_FIELDS,
+    BUCKET_RULES,
+    BUCKET_RULE_TYPE,
 )
 
 CONSISTENT_PLAN: Final = "SparkConsistentBucketClusteringPlanStrategy"

@@ -103,6 +103,8 @@ WriteOptions = TypedDict(
         "hoodie.bucket.index.merge.threshold": str | bool | float,
         "hoodie.bucket.index.min.num.buckets": str | bool | float,
         "hoodie.bucket.index.num.buckets": str | bool | float,
+        "hoodie.bucket.index.partition.expressions": str | bool | float,
+        "hoodie.bucket.index.partition.rule.type": str | bool | float,
         "hoodie.bucket.index.split.threshold": str | bool | float,
         "hoodie.bulkinsert.shuffle.parallelism": str | bool | float,
         "hoodie.bulkinsert.sort.mode": str | bool | float,

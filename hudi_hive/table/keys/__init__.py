@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_hive.table.keys.bucket_rules import BucketRules, remove_bucket_rules, stored_bucket_rules
 from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, NULL_KEY, KeyGenerator
 from hudi_hive.table.keys.partition_paths import (
     ALL_PARTITIONS,
@@ -30,6 +31,7 @@ __all__ = [
     "NULL_KEY",
     "PARTITION_METAFILE",
     "PARTITION_METAFILES",
+    "BucketRules",
     "KeyGenerator",
     "escape_value",
     "holds_partitions",
@@ -37,5 +39,7 @@ __all__ = [
     "partition_value_columns",
     "partition_values",
     "path_defect",
+    "remove_bucket_rules",
+    "stored_bucket_rules",
     "unescape_value",
 ]

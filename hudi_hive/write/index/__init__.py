@@ -24,7 +24,7 @@ from hudi_hive.write.index.hashing_files import (
     save_hashing,
 )
 from hudi_hive.write.index.key_source import KeySource, slices_of
-from hudi_hive.write.index.kinds import open_index
+from hudi_hive.write.index.kinds import check_index, open_index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, shares
 from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, joined_hits, locate, one_array
@@ -46,6 +46,7 @@ __all__ = [
     "LookupPlan",
     "LookupTask",
     "SliceTask",
+    "check_index",
     "decode_nodes",
     "encode_nodes",
     "existing_records",

@@ -1,8 +1,9 @@
 """The bucket index: the file group of a key is computed by a hash, without reading files.
 
-A partition has a fixed number of buckets, each of them at most one file group, whose id begins with the bucket's number
-in eight digits. The hash is that of a Java list of the hash fields' values, which are taken
-from the text of the record key; releases before 1.0 read keys with commas or colons in them otherwise than later ones.
+A partition has a fixed number of buckets, which rules may tell by its path. Each of them is at most one file group,
+whose id begins with the bucket's number in eight digits. The hash is that of a Java list of the hash fields' values,
+which are taken from the text of the record key; releases before 1.0 read keys with commas or colons in them otherwise
+than later ones.
 
 Source: docs/format.md#bucket-index.
 """
@@ -19,9 +20,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.hash import string_hashes
+from hudi_hive.options.buckets import BUCKET_RULES
 from hudi_hive.table import MetaClient
+from hudi_hive.table.keys import BucketRules, stored_bucket_rules
+from hudi_hive.timeline.instants import CLUSTERING, REPLACE_COMMIT
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
@@ -35,13 +39,13 @@ _EMPTY: Final = ("__null__", "__empty__")
 IntArray = npt.NDArray[np.int64]
 
 
-def bucket_numbers(keys: pa.Array, fields: Sequence[str], buckets: int, *, version: int) -> IntArray:
+def bucket_numbers(keys: pa.Array, fields: Sequence[str], buckets: int | IntArray, *, version: int) -> IntArray:
     """The bucket of each record key.
 
     Args:
         keys: record keys.
         fields: hash fields.
-        buckets: buckets of a partition.
+        buckets: buckets of the partition, of all keys or of each.
         version: table version: 6 is read as Hudi 0.15 does, later ones as 1.x does.
     """
     plain = _plain(keys, version)
@@ -159,6 +163,30 @@ def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
     return values or [key]
 
 
+def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | None:
+    """The rules by which partitions have buckets: the table's own, else those of the options; None for no rules.
+
+    Args:
+        client: the table.
+        options: of its index.
+
+    Raises:
+        InvalidOptionError: there are both, and they differ.
+        CorruptFileError: the table's cannot be decoded.
+    """
+    if options.consistent:
+        return None
+    pending = frozenset(instant.requested for instant in client.timeline.pending({REPLACE_COMMIT, CLUSTERING}))
+    stored = stored_bucket_rules(client.storage, pending)
+    if stored is not None and options.rules not in (None, stored):
+        raise InvalidOptionError(
+            f"{BUCKET_RULES} and the number of buckets of other partitions are not what the table has",
+            path=client.base_path,
+            remedy="leave it out: the table's rules count",
+        )
+    return stored or options.rules
+
+
 class BucketIndex(Index):
     """Finds file groups by hashes of keys; only the listing is read."""
 
@@ -166,6 +194,7 @@ class BucketIndex(Index):
 
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         super().__init__(client, options)
+        self._rules = bucket_rules(client, options)
         self._file_ids: dict[tuple[str, int], str] = {}
         self._listed_partitions: set[str] = set()
 
@@ -208,10 +237,10 @@ class BucketIndex(Index):
         for part in self.slices(partitions):
             match = _BUCKET_ID.fullmatch(part.file_id)
             number = -1 if match is None else int(match[1])
-            if not 0 <= number < self.options.buckets:
+            count = self._buckets(part.partition)
+            if not 0 <= number < count:
                 raise UnsupportedTableError(
-                    f"file group {part.file_id} in partition {part.partition!r} is of none of {self.options.buckets} "
-                    "buckets",
+                    f"file group {part.file_id} in partition {part.partition!r} is of none of {count} buckets",
                     path=self.client.base_path,
                     remedy="give the index and the number of buckets that the table was written with",
                 )
@@ -235,18 +264,21 @@ class BucketIndex(Index):
         del hits
         if not keys.num_rows:
             return TAG_SCHEMA.empty_table()
-        options = self.options
-        numbers = bucket_numbers(
-            one_array(keys.column("key")), options.hash_fields, options.buckets, version=self.client.config.version
-        )
         partitions = one_array(keys.column("partition"))
         encoded = partitions.dictionary_encode()
-        places = encoded.indices.to_numpy().astype(np.int64) * options.buckets + numbers
-        distinct, at = np.unique(places, return_inverse=True)
-        paths = encoded.dictionary.to_pylist()
+        paths, lines = encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
+        counts = np.array([self._buckets(path) for path in paths], np.int64)
+        numbers = bucket_numbers(
+            one_array(keys.column("key")),
+            self.options.hash_fields,
+            counts[lines],
+            version=self.client.config.version,
+        )
+        most = int(counts.max())
+        distinct, at = np.unique(lines * most + numbers, return_inverse=True)
         self.learn(partitions_of(keys))
         file_ids = self._file_ids
-        pairs = [(paths[place // options.buckets], place % options.buckets) for place in distinct.tolist()]
+        pairs = [(paths[place // most], place % most) for place in distinct.tolist()]
         there = pa.array([file_ids.get(pair) for pair in pairs], pa.string())
         made = pa.array([file_ids.get(pair) or self.new_file_id(*pair) for pair in pairs], pa.string())
         take = pa.array(at)
@@ -254,6 +286,9 @@ class BucketIndex(Index):
         current = pc.if_else(group.is_valid(), partitions, pa.scalar(None, pa.string()))
         columns = [one_array(keys.column("row")), partitions, group, current, group, made.take(take)]
         return pa.table(columns, schema=TAG_SCHEMA).sort_by("row")
+
+    def _buckets(self, partition: str) -> int:
+        return self.options.buckets if self._rules is None else self._rules.buckets(partition)
 
     def new_file_id(self, partition: str, bucket: int) -> str:
         """The id of a new file group of a bucket, which is the same in all processes that use this index."""

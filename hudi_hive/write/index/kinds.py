@@ -8,7 +8,7 @@ from typing import Final
 from hudi_hive.table import MetaClient
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.bloom import BloomIndex
-from hudi_hive.write.index.bucket import BucketIndex
+from hudi_hive.write.index.bucket import BucketIndex, bucket_rules
 from hudi_hive.write.index.consistent import ConsistentBucketIndex
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.record_index import record_index
@@ -31,6 +31,21 @@ KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = 
     IndexType.RECORD_LEVEL_INDEX: record_index,
     IndexType.INMEMORY: SimpleIndex,  # which no process has to remember
 }
+
+
+def check_index(config: WriteConfig, client: MetaClient) -> None:
+    """Refuse index options that are not the table's, before anything is written.
+
+    Args:
+        config: the write's configuration.
+        client: the table.
+
+    Raises:
+        InvalidOptionError: rules of buckets that are not those that the table has.
+        CorruptFileError: the table's cannot be decoded.
+    """
+    if config.index.bucket_rules is not None:
+        bucket_rules(client, IndexOptions.of(config.index, client.config))
 
 
 def open_index(config: WriteConfig, client: MetaClient) -> Index:

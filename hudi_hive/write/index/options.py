@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_hive.table import TableConfig
+from hudi_hive.table.keys import BucketRules
 from hudi_hive.write.options import IndexSettings, IndexType
 
 
@@ -22,6 +23,7 @@ class IndexOptions:
         buckets: buckets of a partition (bucket index); at first, under consistent hashing.
         hash_fields: key fields whose values tell the bucket.
         consistent: buckets are those of consistent hashing.
+        rules: buckets by partition (bucket index); None if all have as many.
     """
 
     kind: IndexType
@@ -32,6 +34,7 @@ class IndexOptions:
     buckets: int
     hash_fields: tuple[str, ...]
     consistent: bool = False
+    rules: BucketRules | None = None
 
     @classmethod
     def of(cls, settings: IndexSettings, table: TableConfig) -> IndexOptions:
@@ -41,7 +44,7 @@ class IndexOptions:
             settings: index settings of a write.
             table: the table's properties.
         """
-        fields = settings.bucket_fields or table.record_keys
+        fields, rules = settings.bucket_fields or table.record_keys, settings.bucket_rules
         return cls(
             kind=settings.kind,
             is_global=settings.kind.is_global,
@@ -51,4 +54,5 @@ class IndexOptions:
             buckets=settings.bucket_count,
             hash_fields=fields,
             consistent=settings.hashes_consistently,
+            rules=None if rules is None else BucketRules.parse(rules, settings.bucket_count),
         )

@@ -29,6 +29,7 @@ from hudi_hive.options import (
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
+from hudi_hive.table.keys import BucketRules
 from hudi_hive.table.merge import MergeSpec, register_mergers
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.write.options.merger_classes import strategies_of
@@ -355,6 +356,7 @@ def _check(config: WriteConfig) -> None:
         )
     if config.index.kind is IndexType.BUCKET:
         _check_bucket_fields(config)
+    _check_bucket_rules(config.index)
     _check_strategies(config)
     if not config.table.record_keys:
         _check_without_key(config)
@@ -369,6 +371,22 @@ def _check_bucket_fields(config: WriteConfig) -> None:
             f"{buckets.BUCKET_FIELDS}={','.join(others)} is no field of the record key",
             remedy=f"the record key is made of {', '.join(keys) or 'no fields'}",
         )
+
+
+def _check_bucket_rules(index: IndexSettings) -> None:
+    """Rules of buckets are understood, and for an index that has them."""
+    if index.bucket_rules is None:
+        return
+    name = f"{buckets.BUCKET_RULES}={index.bucket_rules}"
+    if not index.numbers_buckets:
+        raise InvalidOptionError(
+            f"{name} is for bucket indexes of a fixed number of buckets",
+            remedy=f"leave it out, or set {write.INDEX_TYPE}=BUCKET and {buckets.BUCKET_ENGINE}=SIMPLE",
+        )
+    try:
+        BucketRules.parse(index.bucket_rules, index.bucket_count)
+    except ValueError as error:
+        raise InvalidOptionError(f"{name}: {error}", remedy="give EXPRESSION,BUCKETS;EXPRESSION,BUCKETS …") from error
 
 
 def _check_strategies(config: WriteConfig) -> None:

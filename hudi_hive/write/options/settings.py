@@ -131,6 +131,7 @@ class IndexSettings:
     split_threshold: float = buckets.BUCKET_SPLIT.field()
     merge_threshold: float = buckets.BUCKET_MERGE.field()
     bucket_fields: tuple[str, ...] = buckets.BUCKET_FIELDS.field()
+    bucket_rules: str | None = buckets.BUCKET_RULES.field()
 
     @property
     def hashes_consistently(self) -> bool:

@@ -22,6 +22,7 @@ from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options import services as declared
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.keys import remove_bucket_rules
 from hudi_hive.table.view import check_data_files
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import (
@@ -247,8 +248,10 @@ def undo(
         if storage.replaces_atomically:
             context.writer.delete(target, [State.INFLIGHT])  # of which a late request would make it complete again
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
-    if target.action in (REPLACE_COMMIT, CLUSTERING) and context.client.config.is_merge_on_read:
-        remove_hashing(storage, target.requested)
+    if target.action in (REPLACE_COMMIT, CLUSTERING):
+        remove_bucket_rules(storage, target.requested)
+        if context.client.config.is_merge_on_read:
+            remove_hashing(storage, target.requested)
     parts = context.executor.map(partial(undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
     # A file that came back by a loss of power would count as committed once younger instants are archived.

@@ -45,7 +45,7 @@ from hudi_hive.write.files import (
     run_write_task,
     with_file_schemas,
 )
-from hudi_hive.write.index import ConsistentBucketIndex, Index, renew_hashing
+from hudi_hive.write.index import ConsistentBucketIndex, Index, check_index, renew_hashing
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import (
     KeyedRecords,
@@ -250,6 +250,7 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
     def _write(self, rows: RowsT) -> WriteReport:
         self._begin(rows)
         self.config = config_for(self.config, self._column_names(rows))
+        check_index(self.config, self.client)
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
             return self._delete_partitions(self._partitions_to_delete())

@@ -451,6 +451,7 @@ INDEX_CASES = (
     _case(buckets.BUCKET_MIN, "1", resized, **_HASHED),
     _case(buckets.BUCKET_SPLIT, "0", resized, **_HASHED, BUCKET_MAX="8", BUCKET_MERGE="0"),
     _case(buckets.BUCKET_MERGE, "0", resized, **_HASHED, BUCKET_MIN="1"),
+    _case(buckets.BUCKET_RULES, "^,3", INDEX_TYPE="BUCKET", BUCKET_COUNT="2"),
     _case(
         buckets.BUCKET_FIELDS,
         "id",
