@@ -34,6 +34,10 @@ _ROUNDS: Final = 4
 _MAX_EMPTY_ITEMS: Final = 1 << 22
 """Items without bytes (nulls, empty records) that arrays may claim to have: nothing in the data bounds their number."""
 
+_NUMBER: Final = -1
+_TEXT: Final = -2
+"""Parts of a value whose width is not the same everywhere."""
+
 _WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -169,13 +173,9 @@ def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
     if not len(rows):
         return np.concatenate(begins)
     one_by_one: list[int] = []
-    walk = _walker(item, cursor.block)
+    walk = _items_walker(item, cursor.block)
     for row in rows.tolist():
-        position, end = int(cursor.pos[row]), int(cursor.end[row])
-        for _ in range(int(left[row])):
-            one_by_one.append(position)
-            position = walk(position, end)
-        cursor.pos[row] = position
+        cursor.pos[row] = walk(int(cursor.pos[row]), int(cursor.end[row]), int(left[row]), one_by_one)
     return np.concatenate([*begins, np.array(one_by_one, np.int64)])
 
 
@@ -219,6 +219,62 @@ def _walker(node: Node, block: RecordBytes) -> Callable[[int, int], int]:
     if isinstance(node, (ArrayNode, MapNode)):
         return _array_walker(node.item if isinstance(node, ArrayNode) else node.entry, block)
     return _number_walker(block) if _is_varint(node) else _text_walker(block)
+
+
+def _items_walker(item: Node, block: RecordBytes) -> Callable[[int, int, int, list[int] | None], int]:
+    """A function that walks over so many items and appends their positions to a list, if there is one."""
+    flat = _flat(item)
+    if flat is not None:
+        return _flat_walker(flat, block)
+    step = _walker(item, block)
+
+    def walk(position: int, end: int, count: int, begins: list[int] | None) -> int:
+        for _ in range(count):
+            if begins is not None:
+                begins.append(position)
+            position = step(position, end)
+        return position
+
+    return walk
+
+
+def _flat(node: Node) -> list[int] | None:
+    """The parts of a value without unions and arrays: the width of each, or that it is a number or a text."""
+    width = fixed_width(node)
+    if width is not None:
+        return [width]
+    if isinstance(node, RecordNode):
+        parts = [_flat(child) for child in node.children]
+        return None if None in parts else [kind for part in parts if part is not None for kind in part]
+    if isinstance(node, (UnionNode, ArrayNode, MapNode)):
+        return None
+    return [_NUMBER if _is_varint(node) else _TEXT]
+
+
+def _flat_walker(parts: list[int], block: RecordBytes) -> Callable[[int, int, int, list[int] | None], int]:
+    """As :func:`_items_walker`, without a call for each part: a map of all partitions of a table has very many items."""
+    view = block.view
+
+    def walk(position: int, end: int, count: int, begins: list[int] | None) -> int:
+        for _ in range(count):
+            if begins is not None:
+                begins.append(position)
+            for part in parts:
+                number = part
+                if part < 0:
+                    byte = view[position]
+                    if byte < 0x80 and position < end:
+                        number, position = (byte >> 1) ^ -(byte & 1), position + 1
+                    else:
+                        number, position = _long_at(block, position, end)
+                    if part == _NUMBER:
+                        continue
+                if not 0 <= number <= end - position:
+                    raise block.damaged("a length reaches beyond its end", position)
+                position += number
+        return position
+
+    return walk
 
 
 def _width_walker(width: int, block: RecordBytes) -> Callable[[int, int], int]:
@@ -268,7 +324,7 @@ def _text_walker(block: RecordBytes) -> Callable[[int, int], int]:
 
 def _array_walker(item: Node, block: RecordBytes, begins: list[int] | None = None) -> Callable[[int, int], int]:
     """As :func:`_walker`, for an array of items; appends their positions to a list if there is one."""
-    width, step = fixed_width(item), _walker(item, block)
+    width, step = fixed_width(item), _items_walker(item, block)
 
     def walk(position: int, end: int) -> int:
         while True:
@@ -287,10 +343,7 @@ def _array_walker(item: Node, block: RecordBytes, begins: list[int] | None = Non
                     begins.extend(range(position, position + count * width, width) if width else [position] * count)
                 position += count * width
                 continue
-            for _ in range(count):
-                if begins is not None:
-                    begins.append(position)
-                position = step(position, end)
+            position = step(position, end, count, begins)
 
     return walk
 

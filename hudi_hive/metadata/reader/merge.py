@@ -45,7 +45,10 @@ def merge_entries(groups: Iterable[GroupRecords]) -> pa.Table:
     index = np.arange(len(run))
     last_tombstone = np.full(run[-1] + 1 if len(run) else 0, -1, np.int64)
     np.maximum.at(last_tombstone, run[deleted], index[deleted])
-    alive = table.filter(pa.array(index > last_tombstone[run]))
+    behind = index > last_tombstone[run]
+    alive, run = table.filter(pa.array(behind)), run[behind]
+    if (run[1:] != run[:-1]).all():
+        return alive.select(ENTRIES_SCHEMA.names).cast(ENTRIES_SCHEMA)
     merged = alive.group_by(["key", "name"], use_threads=False).aggregate([("size", "max")])
     return merged.rename_columns({"size_max": "size"}).select(ENTRIES_SCHEMA.names).cast(ENTRIES_SCHEMA)
 
@@ -125,8 +128,7 @@ def runs(table: pa.Table, *columns: str) -> IntArray:
     """For each row of a sorted table the number of its run of equal rows."""
     change = np.zeros(table.num_rows, np.bool_)
     for name in columns:
-        codes = table.column(name).combine_chunks().dictionary_encode()
-        codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
-        indices = codes.indices.to_numpy(zero_copy_only=False)
-        change[1:] |= indices[1:] != indices[:-1]
+        column = table.column(name)
+        differs = pc.fill_null(pc.not_equal(column.slice(1), column.slice(0, max(len(column) - 1, 0))), True)
+        change[1:] |= differs.to_numpy()
     return np.cumsum(change)

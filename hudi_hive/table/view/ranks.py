@@ -132,18 +132,22 @@ def distinct_values(column: pa.ChunkedArray) -> pa.Array:
 
 def place_when_sorted(values: pa.Array) -> IntArray:
     """Place of each value when sorted."""
-    order = pc.sort_indices(values).to_numpy()
+    return _places(pc.sort_indices(values))
+
+
+def _places(order: pa.Array) -> IntArray:
+    """Place of each value, from the values' numbers in their order."""
     place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    place[order.to_numpy()] = np.arange(len(order))
     return place
 
 
 def sorted_codes(values: pa.Array) -> tuple[pa.Array, IntArray]:
     """Sorted distinct values, and the index of each value among them."""
     encoded = values if isinstance(values, pa.DictionaryArray) else values.dictionary_encode()
-    order = place_when_sorted(encoded.dictionary)
-    ordered = encoded.dictionary.take(pc.sort_indices(encoded.dictionary)).cast(pa.string())
-    return ordered, order[encoded.indices.to_numpy(zero_copy_only=False)]
+    order = pc.sort_indices(encoded.dictionary)
+    ordered = encoded.dictionary.take(order).cast(pa.string())
+    return ordered, _places(order)[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def sorted_union(*parts: IntArray) -> IntArray:

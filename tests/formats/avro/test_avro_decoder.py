@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.errors import SchemaError, UnknownColumnError
-from hudi_hive.formats.avro import avro_to_arrow, decode_records
+from hudi_hive.errors import CorruptFileError, SchemaError, UnknownColumnError
+from hudi_hive.formats.avro import avro_to_arrow, decode_records, skipping
 from hudi_hive.formats.avro.schema import parse_record
 from tests.formats.shared.avro_decoder_helpers import (
     CHOSEN,
@@ -128,6 +128,41 @@ def test_one_record_with_a_long_array_of_strings():
     texts = [f"text {i}" for i in range(20_000)]
     data, starts, ends = encode(schema, [{"a": texts}, {"a": []}, {"a": ["x"]}])
     assert decode_records(data, starts, ends, schema).column(0).to_pylist() == [texts, [], ["x"]]
+
+
+FILES = {
+    "type": "map",
+    "values": {
+        "type": "record",
+        "name": "file",
+        "fields": [{"name": "size", "type": "long"}, {"name": "isDeleted", "type": "boolean"}],
+    },
+}
+"""A map of the metadata table's files partition: of a partition's files, or of all partitions."""
+
+
+def test_one_record_with_a_long_map_of_records():
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": ["null", FILES]}]}
+    rows = [
+        {f"name {i}{'x' * (i % 80)}": {"size": i * i, "isDeleted": i % 3 == 0} for i in range(count)}
+        for count in (3_000, 0, 1)
+    ]
+    data, starts, ends = encode(schema, [{"a": row} for row in rows])
+    decoded = decode_records(data, starts, ends, schema).column(0).to_pylist()
+    assert [dict(items) for items in decoded] == rows
+    for cut in (1, 2, 40):
+        with pytest.raises(CorruptFileError):
+            decode_records(data, starts[:1], ends[:1] - cut, schema)
+
+
+def test_items_of_a_map_are_walked_over_without_a_call_for_each_part(monkeypatch):
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": FILES}]}
+    data, starts, ends = encode(schema, [{"a": {f"part={i}": {"size": 0, "isDeleted": False} for i in range(2_000)}}])
+    calls = []
+    long_at = skipping._long_at
+    monkeypatch.setattr(skipping, "_long_at", lambda *args: calls.append(args) or long_at(*args))
+    assert len(decode_records(data, starts, ends, schema).column(0)[0]) == 2_000
+    assert len(calls) < 10
 
 
 def test_a_recursive_type_is_refused():
