@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from hudi_hive.metadata.reader import (
+    FileLookup,
     IndexDefinition,
     MetadataListing,
     MetadataTable,
@@ -17,6 +18,7 @@ from hudi_hive.metadata.reader import (
 )
 
 __all__ = [
+    "FileLookup",
     "IndexDefinition",
     "MetadataListing",
     "MetadataTable",

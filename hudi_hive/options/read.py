@@ -360,4 +360,11 @@ SPARK_LOG_RECORDS: Final = Option(
     "that Spark's own reader reads the base files of slices with log files. 0: Python tasks merge such slices in "
     "every statement.",
 )
-SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON, SPARK_LOG_RECORDS)
+SPARK_PLANNED_PARTITIONS: Final = Option(
+    "spark.hudi_hive.planned.partitions",
+    whole,
+    20_000,
+    "A setting of Spark's sessions: partitions of a snapshot up to which the driver looks files up in the metadata "
+    "table and chooses slices by itself; executors do that for more of them (docs/scale.md).",
+)
+SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON, SPARK_LOG_RECORDS, SPARK_PLANNED_PARTITIONS)

@@ -60,6 +60,7 @@ from hudi_hive.metadata.reader.table import (
     COLUMN_STATS,
     PARTITION_STATS,
     RECORD_INDEX,
+    FileLookup,
     MetadataTable,
 )
 from hudi_hive.metadata.reader.validation import ValidationReport, committed_files
@@ -91,6 +92,7 @@ __all__ = [
     "MetadataChanges",
     "MetadataLister",
     "MetadataListing",
+    "FileLookup",
     "MetadataTable",
     "SubListing",
     "ValidInstants",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -31,6 +32,22 @@ PARTITION_STATS: Final = "partition_stats"
 RECORD_INDEX: Final = "record_index"
 
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})(?:-\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class FileLookup:
+    """Looks files of partitions up, in a process of its own: can be pickled.
+
+    Attributes:
+        group: the file group with the file lists.
+    """
+
+    group: FileGroup = field(repr=False)
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        """Files of partitions, a table of ``FILES_SCHEMA``."""
+        identifiers = [names.partition_identifier(path) for path in partitions]
+        return _file_rows(merge_entries([self.group.lookup("filesystemMetadata", identifiers)]))
 
 
 class MetadataTable(ColumnIndexes):
@@ -162,7 +179,7 @@ class MetadataTable(ColumnIndexes):
         if partitions is None:
             if self._files is None:
                 with self._metrics.timed("lookup_files"):
-                    self._files = self._file_rows(merge_entries(self._scan(FILES, "filesystemMetadata")))
+                    self._files = _file_rows(merge_entries(self._scan(FILES, "filesystemMetadata")))
             return self._files
         selected = list(dict.fromkeys(partitions))
         if self._files is not None:
@@ -171,14 +188,12 @@ class MetadataTable(ColumnIndexes):
             )
         with self._metrics.timed("lookup_files"):
             identifiers = [names.partition_identifier(path) for path in selected]
-            return self._file_rows(merge_entries(self._lookup(FILES, "filesystemMetadata", identifiers)))
+            return _file_rows(merge_entries(self._lookup(FILES, "filesystemMetadata", identifiers)))
 
-    @staticmethod
-    def _file_rows(entries: pa.Table) -> pa.Table:
-        entries = entries.filter(pc.not_equal(entries.column("key"), names.ALL_PARTITIONS))
-        key = entries.column("key")
-        partition = pc.if_else(pc.equal(key, names.ROOT_PARTITION), "", key)
-        return pa.table([partition, entries.column("name"), entries.column("size")], schema=FILES_SCHEMA)
+    def file_lookup(self) -> FileLookup | None:
+        """What looks files up in other processes; None where the file lists are in several file groups."""
+        groups = self._file_groups(FILES)
+        return FileLookup(groups[0]) if len(groups) == 1 else None
 
     # -- statistics ----------------------------------------------------------------------------------------------
 
@@ -414,6 +429,14 @@ class MetadataTable(ColumnIndexes):
         if files is None or not holds_last_compaction(files, timeline):
             files = list_folders(self._own.storage, [partition])
         return self._own.file_system_view(files=files).latest_merged_file_slices(newest_write_time(timeline))
+
+
+def _file_rows(entries: pa.Table) -> pa.Table:
+    """Entries of file lists as a table of ``FILES_SCHEMA``."""
+    entries = entries.filter(pc.not_equal(entries.column("key"), names.ALL_PARTITIONS))
+    key = entries.column("key")
+    partition = pc.if_else(pc.equal(key, names.ROOT_PARTITION), "", key)
+    return pa.table([partition, entries.column("name"), entries.column("size")], schema=FILES_SCHEMA)
 
 
 def _root_as_path(table: pa.Table) -> pa.Table:

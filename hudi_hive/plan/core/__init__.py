@@ -29,9 +29,9 @@ from hudi_hive.plan.core.snapshot import (
     check_first_commit,
     check_time_travel,
     earliest_retained,
-    newest_slice_instant,
     refuse_cleaned_files,
 )
+from hudi_hive.plan.core.spread_slices import newest_slice_instant
 
 __all__ = [
     "CDC_SCHEMA",

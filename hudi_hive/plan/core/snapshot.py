@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import TimeTravelError
-from hudi_hive.plan.model import PlanStep, QueryType, base_files_as_slices, with_paths
+from hudi_hive.plan.core.spread_slices import SlicesOfFiles, slices_of_view, spread_slices
+from hudi_hive.plan.model import PlanStep, QueryType
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import stored_names
 from hudi_hive.timeline import Instant, State, Timeline
@@ -34,30 +35,23 @@ def snapshot_slices(
     """
     timeline = client.timeline  # read before the listing: see FileSystemView
     merged = client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT
-    files = client.list_files(partitions) if files is None else files
-    view = client.file_system_view(files=files)
-    if view.has_hidden_files or as_of is not None:
+    part = spread_slices(client, partitions, merged=merged) if files is None and as_of is None else None
+    if part is None:
+        files = client.list_files(partitions) if files is None else files
+        view = client.file_system_view(files=files)
+        if as_of is not None:
+            client.refuse_removed_files()
+            refuse_cleaned_files(client, as_of, files, set(partitions).__contains__, logs=merged)
+        slices = slices_of_view(view, timeline, merged=merged, as_of=as_of)
+        part = SlicesOfFiles(slices, files.num_rows, view.has_hidden_files)
+    if part.hidden and as_of is None:
         client.refuse_removed_files()
-    if as_of is not None:
-        refuse_cleaned_files(client, as_of, files, set(partitions).__contains__, logs=merged)
+    slices = part.slices
     if merged:
-        slices = with_paths(
-            view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(timeline))
-        )
         logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
         after = slices.num_rows - slices.column("base_file").null_count + logs
-        return slices, [PlanStep("base and log files of each newest file slice", "files", files.num_rows, after)]
-    slices = base_files_as_slices(view.latest_base_files(as_of))
-    return slices, [PlanStep("newest visible base file of each file group", "files", files.num_rows, slices.num_rows)]
-
-
-def newest_slice_instant(timeline: Timeline) -> str | None:
-    """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included.
-
-    Source: docs/format.md#file-groups-and-file-slices.
-    """
-    writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
-    return max(writes, default=None)
+        return slices, [PlanStep("base and log files of each newest file slice", "files", part.files, after)]
+    return slices, [PlanStep("newest visible base file of each file group", "files", part.files, slices.num_rows)]
 
 
 def check_time_travel(client: MetaClient, as_of: str) -> None:

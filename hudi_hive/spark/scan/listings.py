@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pyspark import SparkContext
 
 from hudi_hive.errors import SparkError
+from hudi_hive.options import read
 from hudi_hive.plan import Query
 from hudi_hive.spark.write import SparkExecutor
 from hudi_hive.table import MetaClient, TableConfig
@@ -115,7 +116,8 @@ def spread_listing(query: Query) -> SpreadListing:
 
     Folders of a level up to ``spark.sql.sources.parallelPartitionDiscovery.threshold``, as of Spark's own tables, are
     listed by the driver; more of them by ``hoodie.file.listing.parallelism`` tasks at most, or without that by some for
-    each core. The session is not an argument, as listings outlive the statements of a session.
+    each core. Of more partitions than ``spark.hudi_hive.planned.partitions`` executors choose the slices, too, where the
+    metadata table lists the files. The session is not an argument, as listings outlive the statements of a session.
 
     Args:
         query: the question, with its options.
@@ -126,7 +128,9 @@ def spread_listing(query: Query) -> SpreadListing:
     tasks = query.options.listing_parallelism
     if tasks is None:
         tasks = min(_LISTING_TASKS, context.defaultParallelism * _TASKS_PER_CORE)
-    return SpreadListing(_run_on_executors, tasks, int(settings.parallelPartitionDiscoveryThreshold()), 0)
+    most = read.SPARK_PLANNED_PARTITIONS
+    looked_up = most.parse(settings.getConfString(most.name, str(most.default)))
+    return SpreadListing(_run_on_executors, tasks, int(settings.parallelPartitionDiscoveryThreshold()), 0, looked_up)
 
 
 def _run_on_executors(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:

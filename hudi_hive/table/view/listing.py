@@ -127,7 +127,8 @@ class DirectoryLister:
         self._below: dict[str, list[str] | None] = {}
 
     @cached_property
-    def _spread(self) -> SpreadListing | None:
+    def spread(self) -> SpreadListing | None:
+        """How executors list; None where this process lists alone."""
         return None if self._make_spread is None else self._make_spread()
 
     @property
@@ -148,7 +149,7 @@ class DirectoryLister:
     def partitions(self) -> list[str]:
         """Sorted paths of all partitions, found by one listing for each folder."""
         if self._walked is None:
-            spread = self._spread
+            spread = self.spread
             partitions, listed = walk(self._storage, [""]) if spread is None else _walk_spread(self._storage, spread)
             self._walked = partitions, listed.select(FILES_SCHEMA.names)
         return list(self._walked[0])
@@ -175,7 +176,7 @@ class DirectoryLister:
 
     def _costs_more_than_all(self, count: int, folders: int) -> bool:
         """Whether listing some of a level's folders is more requests than listing all files may well be."""
-        if self._storage.has_folders or (self._spread is not None and count > self._spread.threshold):
+        if self._storage.has_folders or (self.spread is not None and count > self.spread.threshold):
             return False
         return count > max(_FEW_FOLDERS, folders // _FEW_FOLDERS)
 
@@ -190,7 +191,7 @@ class DirectoryLister:
         fresh = [folder for folder in level if folder not in self._below]
         if not fresh:
             return
-        spread = self._spread
+        spread = self.spread
         steps = [_step(self._storage, fresh)] if spread is None else _spread_over(self._storage, spread, _step, fresh)
         below: dict[str, list[str] | None] = {folder: [] for folder in fresh}
         for found, files, further in steps:
@@ -239,7 +240,7 @@ class DirectoryLister:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
         remaining = list(dict.fromkeys(partitions))
         unseen = sum(path not in self._listed for path in remaining)
-        is_spread = self._spread is not None and unseen > self._spread.threshold
+        is_spread = self.spread is not None and unseen > self.spread.threshold
         if unseen > _FEW_FOLDERS and not self._storage.has_folders and not is_spread:
             self.partitions()
         listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
@@ -257,7 +258,7 @@ class DirectoryLister:
                 files = files.filter(mask)
             tables.append(files)
             remaining = [path for path in remaining if path not in walked_paths]
-        fresh = _list_spread(self._storage, remaining, self._spread).select(FILES_SCHEMA.names)
+        fresh = _list_spread(self._storage, remaining, self.spread).select(FILES_SCHEMA.names)
         if not self._storage.is_local:  # each is a request
             listed.update(dict.fromkeys(remaining, fresh))
         return pa.concat_tables([*tables, fresh])

@@ -10,6 +10,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import SparkError
+from hudi_hive.metadata.reader import FileGroup
 from hudi_hive.spark import enable
 from hudi_hive.spark.write import SparkExecutor
 from hudi_hive.table import MetaClient
@@ -19,6 +20,7 @@ from tests.support.running.long import long_case
 pytestmark = pytest.mark.jvm
 
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+PLANNED = "spark.hudi_hive.planned.partitions"
 PARALLELISM = "hoodie.file.listing.parallelism"
 PARTITIONS = 40
 
@@ -107,6 +109,28 @@ def test_a_table_with_a_metadata_table_is_not_listed(spark, tmp_path):
     with threshold(spark, 0), jobs(spark) as planned:
         assert len(read(spark, tmp_path / "t").inputFiles()) == PARTITIONS
     assert planned.tasks == []
+
+
+def test_many_partitions_of_a_metadata_table_are_planned_by_tasks(spark, tmp_path, monkeypatch):
+    table = HudiTable.open(make(tmp_path / "t"))
+    table.metadata.create()
+    looked_up = []
+    lookup = FileGroup.lookup
+    monkeypatch.setattr(
+        FileGroup, "lookup", lambda self, field, keys: looked_up.append(keys) or lookup(self, field, keys)
+    )
+    spark.conf.set(PLANNED, 8)
+    try:
+        with jobs(spark) as planned:
+            frame = read(spark, tmp_path / "t", **{PARALLELISM: "5"})
+            assert len(frame.inputFiles()) == PARTITIONS
+        assert planned.tasks == [5]
+        assert looked_up == [["__all_partitions__"]]  # the driver looks no partition's files up
+        with jobs(spark) as few:
+            assert frame.where("p IN ('p1', 'p2')").count() == 4
+        assert 5 not in few.tasks[:-1]
+    finally:
+        spark.conf.unset(PLANNED)
 
 
 @pytest.mark.parametrize("scheme", [long_case("s3a")])
