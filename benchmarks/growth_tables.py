@@ -158,16 +158,17 @@ def listed_table(
     client = empty_table(path, kind="MERGE_ON_READ" if logs else "COPY_ON_WRITE")
     change = changes(files, partitions, logs=logs)
     stats, action = write_stats(change), "deltacommit" if logs else "commit"
-    _apply(client, 0, action, change, options)
+    apply(client, 0, action, change, options)
     commit(client, 0, stats[:files], action)
     # The services of the next commit merge what this one has written.
     if merged:
         options = {**options, "hoodie.metadata.compact.max.delta.commits": "1"}
-    _apply(client.reload(), 1, action, MetadataChanges(), options)
+    apply(client.reload(), 1, action, MetadataChanges(), options)
     commit(client, 1, stats[files:], action)
 
 
-def _apply(client: MetaClient, at: int, action: str, change: MetadataChanges, options: dict[str, str]) -> None:
+def apply(client: MetaClient, at: int, action: str, change: MetadataChanges, options: dict[str, str]) -> None:
+    """Write the change of a commit to the metadata table."""
     writer = MetadataWriter.open(client, options)
     assert writer is not None
     writer.apply(instant(at), action, change)
