@@ -252,7 +252,7 @@ def _flat(node: Node) -> list[int] | None:
 
 
 def _flat_walker(parts: list[int], block: RecordBytes) -> Callable[[int, int, int, list[int] | None], int]:
-    """As :func:`_items_walker`, without a call for each part: a map of all partitions of a table has very many items."""
+    """As :func:`_items_walker`, without a call for each part: a map of a table's partitions has very many items."""
     view = block.view
 
     def walk(position: int, end: int, count: int, begins: list[int] | None) -> int:

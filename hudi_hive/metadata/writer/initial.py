@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -48,11 +48,14 @@ from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
 
 _KEY: Final = RECORD_KEY_COLUMN
+_MOST_SHARES: Final = 10_000
+"""Tasks in which the keys of all slices are read, at most."""
 _KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
 _RECORD_BYTES: Final = 48
 _MOST_BYTES: Final = 1 << 30
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+_S = TypeVar("_S")
 
 
 class MetadataTaskRunner(Protocol):
@@ -60,6 +63,23 @@ class MetadataTaskRunner(Protocol):
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
         """The results, in the order of the tasks."""
+
+
+@runtime_checkable
+class ExchangingRunner(MetadataTaskRunner, Protocol):
+    """The interface of an executor whose tasks hand what they make to others, without its coming to this process."""
+
+    def exchange(
+        self,
+        spread: Callable[[_T], list[tuple[int, _R]]],
+        gather: Callable[[int, list[_R]], _S],
+        tasks: Sequence[_T],
+        numbers: int,
+    ) -> list[_S]:
+        """Run ``spread`` over tasks, and ``gather`` over what was given for each number below ``numbers``, if any.
+
+        The results come in the order of the numbers; either may run more than once for the same arguments.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +125,63 @@ def initial_records(
     if partition == BLOOM_FILTERS:
         return _filter_records(client, executor)
     return records.join_records([part for _, part in _index_records(client, executor)])
+
+
+@dataclass(frozen=True, slots=True)
+class IndexShares:
+    """The records of a new record index, made in tasks of many slices each; can be pickled.
+
+    Attributes:
+        shares: slices (``SLICE_SCHEMA``) of each task.
+        keys: reads the keys of their files.
+        count: keys of all.
+    """
+
+    shares: list[pa.Table]
+    keys: SliceKeys
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceKeys:
+    """Reads the keys of slices; can be pickled."""
+
+    storage: Storage
+    timeline: Any
+    timezone: str
+    version: int
+
+    def each(self, slices: pa.Table) -> Iterator[tuple[_FileTask, str]]:
+        """A task for each slice, and the slice's instant."""
+        for row in slices.to_pylist():
+            logs, nothing = tuple(row["log_files"]), pa.schema([])
+            place = row["partition"], row["file_id"], row["base_file"]
+            yield _FileTask(self.storage, *place, logs, (), self.timeline, nothing), row["base_instant"]
+
+    def count(self, slices: pa.Table) -> int:
+        """The number of keys; of files without log files their footers tell it."""
+        return sum(_count_of(task) for task, _ in self.each(slices))
+
+    def spread(self, groups: int, slices: pa.Table) -> list[tuple[int, Records]]:
+        """The records of the slices in a record index, by the number of the file group that they go to."""
+        parts = [_locations(task, _keys_of(task), at, self.timezone, self.version) for task, at in self.each(slices)]
+        return [*records.split_by_group(records.join_records(parts), groups)]
+
+
+def index_shares(client: MetaClient, executor: ExchangingRunner) -> IndexShares:
+    """What the tasks that make a record index of the whole table begin with; the keys are counted by tasks.
+
+    Raises:
+        MetadataTableError: the table has no record keys in its files.
+    """
+    slices = _indexed_slices(client, executor)
+    rows = pa.array(np.arange(slices.num_rows))
+    size = max(1, -(-len(rows) // _MOST_SHARES))
+    # Taken, since a pickled slice of a table may hold all of it.
+    shares = [slices.take(rows[at : at + size]) for at in range(0, len(rows), size)]
+    timeline = client.timeline if client.config.layout == 1 else None
+    keys = SliceKeys(client.storage, timeline, client.config.timezone, client.config.version)
+    return IndexShares(shares, keys, sum(executor.map(keys.count, shares)))
 
 
 def index_records_of_partitions(client: MetaClient, executor: MetadataTaskRunner | None) -> dict[str, Records]:
@@ -333,25 +410,41 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> I
     They are keys of base files and log files, less those deleted since.
     """
     config = client.config
-    if not config.populate_meta_fields:
+    slices = _indexed_slices(client, executor)
+    tasks = _tasks(client, slices, (), pa.schema([]))
+    for task, instant, keys in zip(
+        tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
+    ):
+        yield task.partition, _locations(task, keys, instant, config.timezone, config.version)
+
+
+def _indexed_slices(client: MetaClient, executor: MetadataTaskRunner | None) -> pa.Table:
+    """The slices whose records a record index has, a table of ``SLICE_SCHEMA``."""
+    if not client.config.populate_meta_fields:
         raise MetadataTableError(
             "a record index needs record keys in the table's files",
             path=client.base_path,
             remedy="the table has hoodie.populate.meta.fields=false",
         )
     _, files = listed_files(client, executor)
-    slices = client.file_system_view(files=files).latest_merged_file_slices()
-    tasks = _tasks(client, slices, (), pa.schema([]))
-    for task, instant, keys in zip(
-        tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
-    ):
-        count = keys.num_rows
-        key = keys.column("key").combine_chunks()
-        partitions = pa.array([task.partition] * count, pa.string())
-        ids = pa.array([task.file_id] * count, pa.string())
-        millis = instant_to_millis(instant, config.timezone)
-        key = pa.concat_arrays(key.chunks) if isinstance(key, pa.ChunkedArray) else key
-        yield task.partition, records.record_locations(key, partitions, ids, millis, config.version)
+    return client.file_system_view(files=files).latest_merged_file_slices()
+
+
+def _locations(task: _FileTask, keys: pa.Table, instant: str, timezone: str, version: int) -> Records:
+    count = keys.num_rows
+    key = keys.column("key").combine_chunks()
+    partitions = pa.array([task.partition] * count, pa.string())
+    ids = pa.array([task.file_id] * count, pa.string())
+    millis = instant_to_millis(instant, timezone)
+    key = pa.concat_arrays(key.chunks) if isinstance(key, pa.ChunkedArray) else key
+    return records.record_locations(key, partitions, ids, millis, version)
+
+
+def _count_of(task: _FileTask) -> int:
+    if task.log_files or task.base_file is None:
+        return int(_keys_of(task).num_rows)
+    with open_base_file(task.storage, f"{task.partition}/{task.base_file}".lstrip("/")) as file:
+        return int(file.num_rows)
 
 
 def _keys_of(task: _FileTask) -> pa.Table:

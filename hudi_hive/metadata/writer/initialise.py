@@ -11,12 +11,13 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from hudi_hive.errors import PathNotFoundError
+from hudi_hive.errors import PathExistsError, PathNotFoundError
 from hudi_hive.formats import format_properties
 from hudi_hive.formats.log import delete_block
 from hudi_hive.metadata.reader import (
@@ -28,8 +29,10 @@ from hudi_hive.metadata.reader import (
     IndexDefinition,
     index_definitions,
 )
-from hudi_hive.metadata.writer.records import Records, split_by_group
+from hudi_hive.metadata.writer.initial import ExchangingRunner, IndexShares
+from hudi_hive.metadata.writer.records import Records, join_records, split_by_group
 from hudi_hive.metadata.writer.store import (
+    BaseWriter,
     MetadataStore,
     deleted_keys,
     group_prefix,
@@ -215,21 +218,46 @@ class NewPartitions:
             self._write_groups(partition, prefix, new, instant)
         self.names.append(partition)
 
+    def add_exchanged(self, partition: str, groups: int, shares: IndexShares, executor: ExchangingRunner) -> None:
+        """Write the first records of a partition by tasks, one for each file group; they do not come here.
+
+        Args:
+            partition: its name.
+            groups: number of its file groups, which stays.
+            shares: what makes its records.
+            executor: has the tasks.
+        """
+        store, prefix = self._store, group_prefix(partition)
+        if not self._is_new:
+            store.storage.delete_tree(partition)
+        instant = self._begin()
+        _write_metafile(store.storage, partition, instant)
+        gather = GroupFile(store.writer, partition, prefix, instant)
+        stats = executor.exchange(partial(shares.keys.spread, groups), gather, shares.shares, groups)
+        self._add_files(partition, prefix, instant, groups, stats)
+        self.names.append(partition)
+
     def _write_groups(self, partition: str, prefix: str, new: NewGroups, instant: str) -> None:
-        store, groups = self._store, new.count
-        shares = dict(split_by_group(new.records, groups, store.hashed(partition)))
+        store = self._store
+        shares = dict(split_by_group(new.records, new.count, store.hashed(partition)))
+        write = GroupFile(store.writer, partition, prefix, instant)
+        stats = in_threads(lambda item: write(item[0], [item[1]]), list(shares.items()))
+        self._add_files(partition, prefix, instant, new.count, stats)
+
+    def _add_files(
+        self, partition: str, prefix: str, instant: str, groups: int, stats: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Take base files that were written into the commit, and begin the other file groups."""
+        storage = self._store.storage
+        begun = {stat["fileId"] for stat in stats}
         first = delete_block(instant, deleted_keys(partition, pa.array([], pa.string())))
-        # On a store each file is a request: a group that has a base file does without.
-        empty = [number for number in range(groups) if store.storage.is_local or number not in shares]
-        for number in empty:
+        for number in range(groups):
             file_id = f"{prefix}{number:04d}-0"
-            name = f".{file_id}_{instant}.log.1_0-0-0"
-            store.storage.create_if_absent(f"{partition}/{name}", first)
-            self._files.append({"partition": partition, "name": name, "size": len(first)})
-        stats = in_threads(
-            lambda item: write_base(store, partition, f"{prefix}{item[0]:04d}-0", instant, item[1]),
-            list(shares.items()),
-        )
+            # On a store each file is a request: a group that has a base file does without.
+            if storage.is_local or file_id not in begun:
+                name = f".{file_id}_{instant}.log.1_0-0-0"
+                storage.create_if_absent(f"{partition}/{name}", first)
+                self._files.append({"partition": partition, "name": name, "size": len(first)})
         self._stats += stats
         for stat in stats:
             name, size = posixpath.basename(stat["path"]), stat["fileSizeInBytes"]
@@ -273,10 +301,51 @@ class NewPartitions:
         self._store.remove(requested)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupFile:
+    """Writes the base file of a new file group by its number; a task that can be pickled and may run more than once.
+
+    The same records give the same file: what another attempt has written is as good.
+
+    Attributes:
+        writer: of the metadata table.
+        partition: of the metadata table.
+        prefix: what the ids of file groups begin with before their number.
+        instant: of the write.
+    """
+
+    writer: BaseWriter
+    partition: str
+    prefix: str
+    instant: str
+
+    def __call__(self, number: int, parts: list[Records]) -> dict[str, Any]:
+        """Write records of which the parts are any order; the write stat."""
+        file_id = f"{self.prefix}{number:04d}-0"
+        return write_base(self.writer, self.partition, file_id, self.instant, join_records(parts), is_retried=True)
+
+
 def write_base(
-    store: MetadataStore, partition: str, file_id: str, instant: str, records: Records, previous: str = "null"
+    store: BaseWriter,
+    partition: str,
+    file_id: str,
+    instant: str,
+    records: Records,
+    previous: str = "null",
+    *,
+    is_retried: bool = False,
 ) -> dict[str, Any]:
-    """Write a base file of a file group; returns its write stat."""
+    """Write a base file of a file group; returns its write stat.
+
+    Args:
+        store: writes it.
+        partition: of the metadata table.
+        file_id: the file group.
+        instant: of the write.
+        records: what it holds.
+        previous: instant of the base file before.
+        is_retried: a file that is there is another attempt's.
+    """
     keys = records.keys.cast(pa.binary())
     extra = {}
     if len(keys):
@@ -284,8 +353,14 @@ def write_base(
         extra = {"minRecordKey": bounds["min"], "maxRecordKey": bounds["max"]}
     data = store.hfile(records, extra)
     name = f"{file_id}_0-0-1_{instant}.hfile"
-    store.storage.create_if_absent(f"{partition}/{name}", data)
-    stat = write_stat(partition, file_id, name, previous, len(data))
+    size = len(data)
+    try:
+        store.storage.create_if_absent(f"{partition}/{name}", data)
+    except PathExistsError:
+        if not is_retried:
+            raise
+        size = store.storage.size(f"{partition}/{name}")
+    stat = write_stat(partition, file_id, name, previous, size)
     return {**stat, "numWrites": len(records), "numInserts": len(records)}
 
 

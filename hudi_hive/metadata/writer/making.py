@@ -24,8 +24,10 @@ from hudi_hive.metadata.reader import (
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.column_indexes import ColumnIndexRecords, RowSource, is_written
 from hudi_hive.metadata.writer.initial import (
+    ExchangingRunner,
     MetadataTaskRunner,
     index_records_of_partitions,
+    index_shares,
     initial_records,
     record_index_groups,
 )
@@ -183,6 +185,11 @@ class MetadataMaker:
             groups = {new.indexed_prefix(path): self._groups_of_partition(part) for path, part in made.items()}
             new.define_index(name, (), partitioned=True)
             new.add_named(name, groups)
+            return
+        if name == RECORD_INDEX and isinstance(executor, ExchangingRunner):
+            shares = index_shares(self._client, executor)
+            new.define_index(name, ())
+            new.add_exchanged(name, self._groups(name, shares.count), shares, executor)
             return
         records_of_groups = initial_records(self._client, name, columns, executor, self.schema_versions())
         if records_of_groups is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -36,10 +37,11 @@ from hudi_hive.metadata.reader import (
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
 from hudi_hive.metadata.writer.column_indexes import merged_by_kind
+from hudi_hive.metadata.writer.initial import MetadataTaskRunner
 from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
-from hudi_hive.metadata.writer.store import MetadataStore, in_threads
+from hudi_hive.metadata.writer.store import BaseWriter, MetadataStore, in_threads
 from hudi_hive.options import services, write
 from hudi_hive.table.view import list_folders
 from hudi_hive.timeline import Instant, State
@@ -58,25 +60,28 @@ from hudi_hive.timeline.payloads import (
 
 _RETAINED_SLICES: Final = 2
 """Slices that a clean leaves of each file group: the newest, and the one that open readers may be at."""
+_SPREAD_BYTES: Final = 64 << 20
+"""Bytes of base files from which on their file groups are merged by executors."""
 _COMPACTION_SUFFIX: Final = "001"
 _CLEAN_SUFFIX: Final = "002"
 
 _log = logging.getLogger(__name__)
 
 
-def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
+def run_services(store: MetadataStore, options: Mapping[str, str], executor: MetadataTaskRunner | None = None) -> None:
     """Complete interrupted compactions, compact after enough delta commits, then clean and archive.
 
     Args:
         store: the metadata table, without pending delta commits of dead writers. Those of living ones complete behind
             the services, and their log files then belong to the new slices.
         options: Hudi's write options.
+        executor: merges large file groups.
     """
     for pending in _pending_compactions(store):
         _log.warning("taking up the compaction %s of %s again", pending.requested, store.storage.uri())
-        execute_compaction(store, pending.requested)
+        execute_compaction(store, pending.requested, executor)
     if _due(store, options):
-        compact_groups(store)
+        compact_groups(store, executor)
         clean_old_slices(store)
         archive_old(store, options)
 
@@ -104,7 +109,7 @@ def _due(store: MetadataStore, options: Mapping[str, str]) -> bool:
 # -- compaction ----------------------------------------------------------------------------------------------------
 
 
-def compact_groups(store: MetadataStore) -> str:
+def compact_groups(store: MetadataStore, executor: MetadataTaskRunner | None = None) -> str:
     """Compact every file group; returns the instant of the compaction."""
     instant = _service_instant(store, _COMPACTION_SUFFIX)
     rows = [
@@ -123,12 +128,18 @@ def compact_groups(store: MetadataStore) -> str:
     plan = CompactionPlan(requested, operations, {}, 2)
     store.instants.create_requested(COMPACTION, instant, encode_compaction_plan(plan, store.config.layout))
     store.reload()
-    execute_compaction(store, instant)
+    execute_compaction(store, instant, executor)
     return instant
 
 
-def execute_compaction(store: MetadataStore, instant: str) -> None:
-    """Execute a planned compaction; an interrupted one is started again."""
+def execute_compaction(store: MetadataStore, instant: str, executor: MetadataTaskRunner | None = None) -> None:
+    """Execute a planned compaction; an interrupted one is started again.
+
+    Args:
+        store: the metadata table.
+        instant: of the compaction.
+        executor: merges the file groups where these are large; threads of this process do it without, or else.
+    """
     timeline = store.client.timeline
     found = next(i for i in timeline.instants if i.requested == instant and i.action == COMPACTION)
     plan = timeline.compaction_plan(found)
@@ -136,8 +147,12 @@ def execute_compaction(store: MetadataStore, instant: str) -> None:
         store.instants.transition_inflight(COMPACTION, instant)
     operations = plan.operations.to_pylist()
     _delete_outputs(store, instant, {row["partition"] for row in operations})
-    valid = ValidInstants(store.data.timeline, timeline)
-    stats = in_threads(lambda row: _merge_group(store, instant, row, valid), operations)
+    for row in operations:
+        row["base_size"] = store.storage.size(f"{row['partition']}/{row['base_file']}") if row["base_file"] else 0
+    merge = MergeGroup(store.writer, instant, ValidInstants(store.data.timeline, timeline))
+    is_large = sum(row["base_size"] for row in operations) >= _SPREAD_BYTES
+    run = executor.map if executor is not None and is_large else in_threads
+    stats = run(merge, operations)
     store.complete(COMPACTION, instant, "COMPACT", [stat for stat in stats if stat is not None], compacted=True)
     store.reload()
 
@@ -150,16 +165,30 @@ def _delete_outputs(store: MetadataStore, instant: str, partitions: set[str]) ->
             store.storage.delete(f"{partition}/{name}")
 
 
-def _merge_group(
-    store: MetadataStore, instant: str, row: Mapping[str, Any], valid: ValidInstants
-) -> dict[str, Any] | None:
-    size = store.storage.size(f"{row['partition']}/{row['base_file']}") if row["base_file"] else 0
-    group = FileGroup(store.storage, row["partition"], {**row, "base_size": size}, valid)
-    merged = _merged(group, row["partition"], store.version)
-    if not len(merged):
-        return None  # a slice of no records needs no file
-    stat = write_base(store, row["partition"], row["file_id"], instant, merged, previous=row["base_instant"])
-    return {**stat, "numInserts": 0, "numUpdateWrites": len(merged), "totalLogFilesCompacted": len(row["log_files"])}
+@dataclass(frozen=True, slots=True)
+class MergeGroup:
+    """Merges the newest slice of a file group to a base file; can be pickled, and may run more than once.
+
+    Attributes:
+        writer: of the metadata table.
+        instant: of the compaction.
+        valid: instants whose log blocks count.
+    """
+
+    writer: BaseWriter
+    instant: str
+    valid: ValidInstants
+
+    def __call__(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The write stat of an operation's file; None where a slice of no records needs none."""
+        partition, file_id = row["partition"], row["file_id"]
+        merged = _merged(FileGroup(self.writer.storage, partition, row, self.valid), partition, self.writer.version)
+        if not len(merged):
+            return None
+        before = row["base_instant"]
+        stat = write_base(self.writer, partition, file_id, self.instant, merged, before, is_retried=True)
+        logs = len(row["log_files"])
+        return {**stat, "numInserts": 0, "numUpdateWrites": len(merged), "totalLogFilesCompacted": logs}
 
 
 def _merged(group: FileGroup, partition: str, version: int) -> Records:

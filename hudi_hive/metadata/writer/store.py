@@ -81,6 +81,25 @@ _Job = tuple[str, int, MetadataFileGroup, Records, pa.Array | None]
 """A partition, a number for a file group of it, that group, its share of the records and of the deleted keys."""
 
 
+@dataclass(frozen=True, slots=True)
+class BaseWriter:
+    """Writes base files of a metadata table; can be pickled.
+
+    Attributes:
+        storage: rooted at the metadata table's base path.
+        version: its table version.
+    """
+
+    storage: Storage
+    version: int
+
+    def hfile(self, records: Records, extra: Mapping[str, bytes] | None = None) -> bytes:
+        """Records as an HFile, sorted by the bytes of their keys."""
+        keys, schema = records.keys.cast(pa.binary()), record_schema(self.version)
+        order = pc.sort_indices(keys)
+        return write_hfile(keys.take(order), records.values.take(order), schema=schema, extra=dict(extra or {}))
+
+
 class MetadataStore:
     """The metadata table of a table, open for writing, at the moment of :meth:`reload`.
 
@@ -302,7 +321,7 @@ class MetadataStore:
         """Write one log file; its write stat."""
         parts = []
         if len(records):
-            parts.append(hfile_block(instant, self.schema, self.hfile(records)))
+            parts.append(hfile_block(instant, self.schema, self.writer.hfile(records)))
         if deleted is not None:
             parts.append(delete_block(instant, deleted_keys(partition, deleted)))
         by_base = self.config.layout == 1
@@ -322,11 +341,10 @@ class MetadataStore:
             "logFiles": [*(group.log_files if by_base else ()), name],
         }
 
-    def hfile(self, records: Records, extra: Mapping[str, bytes] | None = None) -> bytes:
-        """Records as an HFile, sorted by the bytes of their keys."""
-        keys = records.keys.cast(pa.binary())
-        order = pc.sort_indices(keys)
-        return write_hfile(keys.take(order), records.values.take(order), schema=self.schema, extra=dict(extra or {}))
+    @property
+    def writer(self) -> BaseWriter:
+        """What writes its base files, in any process."""
+        return BaseWriter(self.storage, self.version)
 
     # -- taking back ---------------------------------------------------------------------------------------------
 

@@ -186,7 +186,7 @@ class MetadataWriter(MetadataMaker):
             self.initialise(executor=self.executor, current=True)
             store = self.store if self.store is not None else MetadataStore(self._client)
         with METADATA_METRICS.timed("sync"):
-            run_services(store, self.options)
+            run_services(store, self.options, self.executor)
             for done in store.client.timeline.instants:
                 if done.requested == instant and done.action == DELTA_COMMIT:
                     store.remove(done)  # an earlier attempt of the same instant

@@ -116,8 +116,8 @@ def spread_listing(query: Query) -> SpreadListing:
 
     Folders of a level up to ``spark.sql.sources.parallelPartitionDiscovery.threshold``, as of Spark's own tables, are
     listed by the driver; more of them by ``hoodie.file.listing.parallelism`` tasks at most, or without that by some for
-    each core. Of more partitions than ``spark.hudi_hive.planned.partitions`` executors choose the slices, too, where the
-    metadata table lists the files. The session is not an argument, as listings outlive the statements of a session.
+    each core. Of more partitions than ``spark.hudi_hive.planned.partitions`` executors choose the slices, too, where
+    the metadata table lists the files. The session is not an argument, as listings outlive the statements of a session.
 
     Args:
         query: the question, with its options.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
+from pyspark import RDD, SparkContext
 from pyspark.errors import PySparkException
 
 from hudi_hive.errors import HudiHiveError, SparkError, WriteError
@@ -22,6 +22,10 @@ from hudi_hive.table import MetaClient
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+_S = TypeVar("_S")
+
+_MOST_TASKS: Final = 10_000
+"""Tasks of Spark in one job: the driver holds some kilobytes of each. More tasks of ours run several to one."""
 
 _LOSERS_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.05
@@ -56,19 +60,64 @@ class SparkExecutor:
         """
         if len(tasks) < 2:
             return [function(task) for task in tasks]
+        with self._running(function):
+            return self._collected(self._spread(function, tasks))
+
+    def exchange(
+        self,
+        spread: Callable[[_T], list[tuple[int, _R]]],
+        gather: Callable[[int, list[_R]], _S],
+        tasks: Sequence[_T],
+        numbers: int,
+    ) -> list[_S]:
+        """Results of ``gather`` for what tasks of ``spread`` gave by number, through a shuffle; in their order.
+
+        Raises:
+            As :meth:`map`.
+        """
+        if not tasks:
+            return []
+        with self._running(gather):
+            parted = self._spread(spread, tasks).flatMap(iter).groupByKey(numbers, int)
+            step = ship(self._context, _with_serialized_errors(_Gather(gather)))
+            results = self._collected(parted.map(step))
+        return [result for _, result in sorted(results, key=_number)]
+
+    def _spread(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> RDD[_R]:
+        """The results of a function over tasks, by as many tasks of Spark up to a number."""
+        with collected_secrets() as secrets:
+            spread = self._context.parallelize(list(tasks), min(len(tasks), _MOST_TASKS))
+        return spread.map(ship(self._context, _with_serialized_errors(function), secrets))
+
+    def _collected(self, made: RDD[_R]) -> list[_R]:
+        with _workers_of_queries(self._context):
+            made.id()  # has the RDD made, once, with the environment of its workers
+        return made.collect()
+
+    @contextmanager
+    def _running(self, function: Callable[..., Any]) -> Iterator[None]:
+        """Context manager for a job: its label, and errors of this package."""
         try:
             with step_jobs(self._context, function), task_errors(), all_tasks_ended(self._context):
-                with collected_secrets() as secrets:
-                    spread = self._context.parallelize(list(tasks), len(tasks))
-                step = ship(self._context, _with_serialized_errors(function), secrets)
-                mapped = spread.map(step)
-                with _workers_of_queries(self._context):
-                    mapped.id()  # has the RDD made, once, with the environment of its workers
-                results: list[_R] = mapped.collect()
+                yield
         except (PySparkException, Py4JJavaError) as error:
             # Services undo what they began when an error of this package comes, and tell it as such.
             raise SparkError(f"tasks failed on Spark: {str(error).strip().splitlines()[0]}") from error
-        return results
+
+
+class _Gather(Generic[_R, _S]):
+    """Gathers what tasks gave for a number."""
+
+    def __init__(self, gather: Callable[[int, list[_R]], _S]) -> None:
+        self._gather = gather
+
+    def __call__(self, item: tuple[int, Iterable[_R]]) -> tuple[int, _S]:
+        number, parts = item
+        return number, self._gather(number, list(parts))
+
+
+def _number(item: tuple[int, object]) -> int:
+    return item[0]
 
 
 @contextmanager
