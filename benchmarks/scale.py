@@ -307,7 +307,8 @@ def main() -> int:
                 small = made(folder, "keys 1000" if row.unit == "key" else "files 100 20")
                 path = made(folder, row.table)
                 if row.step.startswith("commit"):  # it changes the table
-                    small, path = (Path(shutil.copytree(one, Path(text) / one.name)) for one in (small, path))
+                    copies = Path(tempfile.mkdtemp(dir=text))
+                    small, path = (Path(shutil.copytree(one, copies / one.name)) for one in (small, path))
                 show(row, measure(row.step, small, path, metastore.uri))
         if arguments.store and any(part in "store" for part in arguments.only.split(",")):
             show_requests(folder, arguments.store)

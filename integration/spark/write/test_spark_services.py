@@ -12,7 +12,8 @@ from pyspark.sql import functions as sql
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, LockTimeoutError, SparkError, WriteError
-from hudi_hive.metadata import validate
+from hudi_hive.metadata import MetadataTable, validate
+from hudi_hive.metadata.writer import initial, records
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.spark.write.executor import SparkExecutor
@@ -222,6 +223,38 @@ def test_services_run_as_spark_tasks(spark, tmp_path, failing_attempts):
     assert undone.rolled_back
     assert hudi_spark.init_metadata(spark, path, partitions=["record_index"]) == ("record_index",)
     assert not validate(MetaClient.load(str(path))).errors
+
+
+def test_a_record_index_is_made_without_its_keys_on_the_driver(spark, tmp_path, monkeypatch):
+    path = tmp_path / "trips"
+    write(trips(spark, 0, 60), path, "bulk_insert")
+    write(trips(spark, 10, 20, 2.0), path, "upsert")
+    write(trips(spark, 0, 5), path, "delete")
+    read = []
+    keys_of, locations = initial._keys_of, records.record_locations
+    monkeypatch.setattr(initial, "_keys_of", lambda task: read.append(task) or keys_of(task))
+    monkeypatch.setattr(records, "record_locations", lambda *args: read.append(args) or locations(*args))
+    options = {"hoodie.metadata.record.index.min.filegroup.count": "3"}
+    spark.sparkContext.setJobGroup("record index", "")
+    assert hudi_spark.init_metadata(spark, path, options, partitions=["record_index"]) == ("record_index",)
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("record index")) == 2  # counted, then exchanged
+    assert not read
+    places = MetadataTable.open(MetaClient.load(str(path))).record_locations()
+    assert places.column("key").to_pylist() == sorted(f"k{number}" for number in range(5, 60))
+    index = {"hoodie.index.type": "RECORD_INDEX"}
+    write(trips(spark, 50, 65, 3.0), path, "upsert", **index)
+    assert rows_of(path) == {f"k{n}": 3.0 if n >= 50 else 2.0 if 10 <= n < 20 else 1.0 for n in range(5, 65)}
+
+
+@pytest.mark.parametrize(("most", "tasks"), [(10, 5), (2, 2)])
+def test_many_tasks_share_those_of_spark(spark, monkeypatch, most, tasks):
+    monkeypatch.setattr(write_executor, "_MOST_TASKS", most)
+    context = spark.sparkContext
+    context.setJobGroup(f"few {most}", "")
+    assert SparkExecutor(context).map(abs, [-1, 2, -3, 4, -5]) == [1, 2, 3, 4, 5]
+    (job,) = context.statusTracker().getJobIdsForGroup(f"few {most}")
+    (stage,) = context.statusTracker().getJobInfo(job).stageIds
+    assert context.statusTracker().getStageInfo(stage).numTasks == tasks
 
 
 def test_services_wait_for_the_lock_of_another_process(spark, tmp_path):
