@@ -4,10 +4,10 @@
                                [--only plan,sync] [--folder /tmp/scale]
 
 The files are not there: a metadata table lists them (``scale_tables.py``), a fake metastore holds the partitions. Each
-step is a process of its own that has done it on a small table before, so that imports do not count. Columns: CPU seconds
-of all threads, the peak of resident memory above what was there before, in all and for each unit, requests to the local
-disk as a store would see them, calls to the metastore. *by executors*: the part of the work that another process does
-in place of executors is not counted. *on S3*: requests that a proxy before moto counted, by kind; the table there is of
+step is a process of its own that has done it on a small table before, so that imports do not count. Columns: CPU
+seconds of all threads, the peak of resident memory above what was there before, in all and for each unit, requests to
+the local disk as a store would see them, calls to the metastore. *by executors*: the part of the work that another
+process does in place of executors is not counted. *on S3*: requests that a proxy before moto counted, by kind; the table there is of
 ``--store`` partitions, since moto is slow. A step is linear where its figures for each unit are those of a smaller run:
 ``growth.py`` measures the exponents. ``--folder`` keeps tables for the next run.
 """
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,7 +47,7 @@ def step(name: str) -> Callable[[Step], Step]:
     return add
 
 
-# -- planning -----------------------------------------------------------------------------------------------------------
+# -- planning ----------------------------------------------------------------------------------------------------
 
 
 @step("partitions listed")
@@ -99,30 +99,49 @@ def first_splits(path: Path) -> dict[str, int]:
         return {"milliseconds": round(1_000 * (time.perf_counter() - begin))}
 
 
-# -- writing ------------------------------------------------------------------------------------------------------------
+@step("all splits")
+def all_splits(path: Path) -> dict[str, int]:
+    from hudi_hive.plan import PartitionPlanner, Query, ReadOptions, SplitLoader
+    from hudi_hive.table import MetaClient
+
+    planner = PartitionPlanner(MetaClient.load(path), Query(options=ReadOptions(metadata_enable=True)))
+    splits = 0
+    with SplitLoader(planner) as loader:
+        while batch := loader.next_batch(10_000).num_rows:
+            splits += batch
+    return {"splits": splits}
 
 
-def _commit_files(path: Path, options: dict[str, str]) -> dict[str, int]:
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+_LATE: Final = 100_000_000
+"""Number of an instant behind those of all compactions, which are of now."""
+
+
+def _commit_files(path: Path, at: int, delta_commits: int) -> dict[str, int]:
     import growth_tables as small
 
     from hudi_hive.table import MetaClient
 
-    client = MetaClient.load(path)
-    small.apply(client, 100, "commit", small.changes(1_000, 1_000, 100), {**small.BARE, **options})
+    options = {**small.BARE, "hoodie.metadata.compact.max.delta.commits": str(delta_commits)}
+    small.apply(MetaClient.load(path), _LATE + at, "commit", small.changes(1_000, 1_000, 100 + at), options)
+    small.commit(MetaClient.load(path), _LATE + at, [])
     return {"files": 1_000}
 
 
 @step("commit of 1,000 files")
 def commit_of_files(path: Path) -> dict[str, int]:
-    return _commit_files(path, {"hoodie.metadata.compact.max.delta.commits": "1000"})
+    return _commit_files(path, 0, 1_000)
 
 
 @step("commit that compacts the file lists")
 def commit_that_compacts(path: Path) -> dict[str, int]:
-    return _commit_files(path, {"hoodie.metadata.compact.max.delta.commits": "1"})
+    _commit_files(path, 0, 1_000)
+    return _commit_files(path, 1, 1)
 
 
-# -- keys ---------------------------------------------------------------------------------------------------------------
+# -- keys ----------------------------------------------------------------------------------------------------
 
 
 def look_keys_up(count: int, path: Path) -> dict[str, int]:
@@ -150,7 +169,7 @@ for _count in (1_000, 100_000):
     _STEPS[f"{_count:,} keys looked up in a file group"] = partial(look_keys_up, _count)
 
 
-# -- syncs --------------------------------------------------------------------------------------------------------------
+# -- syncs ----------------------------------------------------------------------------------------------------
 
 
 def _sync(path: Path) -> dict[str, int]:
@@ -172,7 +191,7 @@ def _sync(path: Path) -> dict[str, int]:
 _STEPS["first sync"] = _sync
 _STEPS["sync of nothing"] = _sync
 
-# -- one process ---------------------------------------------------------------------------------------------------------
+# -- one process ----------------------------------------------------------------------------------------------------
 
 
 def child(name: str, small: Path, path: Path) -> dict[str, float]:
@@ -214,6 +233,7 @@ def rows_of(arguments: argparse.Namespace) -> list[Row]:
         Row("plan by executors", of_files, files, "file"),
         Row("plan of 10 partitions", of_files, partitions, "partition"),
         Row("first splits", of_files, partitions, "partition"),
+        Row("all splits", of_files, files, "file"),
         Row("commit of 1,000 files", of_files, files, "file"),
         Row("commit that compacts the file lists", of_files, files, "file"),
     ]
@@ -260,14 +280,13 @@ def show(row: Row, costs: dict[str, Any]) -> None:
     print(f"{row.step:38} {row.table:24} {numbers} {each:38} {costs['requests']:6,.0f} requests {more}", flush=True)
 
 
-# -- a store -------------------------------------------------------------------------------------------------------------
+# -- a store ----------------------------------------------------------------------------------------------------
 
 
 def show_requests(folder: Path, partitions: int) -> None:
     """Print the requests to S3 of opening, planning and looking keys up."""
-    from tests.support.stores import S3Server, StoreProxy
-
     from hudi_hive import HudiTable
+    from tests.support.stores import S3Server, StoreProxy
 
     path = made(folder, f"files {10 * partitions} {partitions}")
     with S3Server() as s3, StoreProxy(s3.port) as proxy:

@@ -1,4 +1,4 @@
-"""Tables for ``scale.py`` and ``plan_scale.py``: a timeline and a metadata table of millions of files that are not there.
+"""Tables for ``scale.py`` and ``plan_scale.py``: a metadata table of millions of files that are not there.
 
 Only the files partition (and a record index, where one is asked for) is written, by this package's own writer of base
 files; commits of the timeline name no files, since no plan of a snapshot reads them. Ids of files are random, as
@@ -45,7 +45,7 @@ def partition_names(numbers: np.ndarray) -> pa.Array:
 
 
 def shares(files: int, partitions: int) -> Iterator[pa.Table]:
-    """Added files, tables of ``FILES_SCHEMA``; neighbours share a partition, and each partition's stand in one table."""
+    """Added files, tables of ``FILES_SCHEMA``; neighbours share a partition, which is in one table."""
     per_partition = files // partitions
     step = max(1, _AT_ONCE // per_partition)
     for first in range(0, partitions, step):

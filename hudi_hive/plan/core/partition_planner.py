@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import copy
 import threading
+from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,9 @@ from hudi_hive.plan.model import PLAN_SCHEMA, Query, ScanPlan, folder_filter, pr
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import in_batches
+
+_FILES_AT_ONCE: Final = 500_000
+"""About how many files are planned at a time where the files of all partitions cost no more than those of some."""
 
 
 class PartitionPlanner:
@@ -42,7 +48,9 @@ class PartitionPlanner:
         self._partitions: list[str] | None = None
         self._whole: _Whole | None = None
         self._began = self._at_once = self._were_listed = False
-        self._skipped: tuple[RowFilter, _Whole] | None = None
+        self._runs: OrderedDict[int, _Whole] = OrderedDict()
+        self._runs_planned: set[int] = set()
+        self._run_size = 0
         if query.query_type.has_range:
             plan = plan_scan(client, query, row_filter)
             self._whole = _Whole(plan)
@@ -122,7 +130,8 @@ class PartitionPlanner:
 
         The first batch is planned by itself. Where files of all partitions cost no more than those of some (the
         metadata table, folders that were walked to find the partitions), the second one plans all that are left, so
-        that the metadata table is read at most twice.
+        that the metadata table is read at most twice. Of very many files only runs of neighbouring partitions are
+        planned at a time, two of which are held: memory does not grow with the table while batches come in order.
 
         Args:
             partitions: paths relative to the base path; what names no partition of the table gives no slices.
@@ -137,13 +146,52 @@ class PartitionPlanner:
                 # Asked after: a metadata table may have turned out not to be readable.
                 self._at_once = self._were_listed or self._client.lister.lists_at_once
                 self._began = True
+                self._run_size = max(1, _FILES_AT_ONCE * len(partitions) // max(1, plan.slices.num_rows))
                 return plan
-            if self._whole is None and self._at_once:
-                self._whole = _Whole(self._plan_now(self.partitions(), pruned=True))
-            whole = self._whole
-        if whole is None:
+            wholes = self._wholes(partitions) if self._at_once else [] if self._whole is None else [self._whole]
+        if not wholes:
             return self._plan_now(partitions)
-        return whole.part(partitions)
+        parts = [whole.part(partitions) for whole in wholes]
+        if len(parts) == 1:
+            return parts[0]
+        slices = pa.concat_tables([part.slices for part in parts]).combine_chunks()
+        planned = sum(part.partitions_planned for part in parts)
+        return replace(parts[0], slices=slices, partitions_planned=planned)
+
+    def _wholes(self, partitions: Sequence[str]) -> list[_Whole]:
+        """The plans of many partitions that some partitions are in: of runs of neighbours, or of the whole query."""
+        if self._whole is None:
+            if self._partitions is None:
+                self.partitions()
+            assert self._partitions is not None
+            numbers = self._numbers(partitions) if len(self._partitions) > 2 * self._run_size else [0, 0, 0]
+            # Batches that come in no order would have the same runs planned again and again.
+            if len(numbers) <= 2 and not any(n in self._runs_planned and n not in self._runs for n in numbers):
+                return [self._run(number) for number in numbers]
+            self._whole = _Whole(self._plan_now(self._partitions, pruned=True))
+            self._runs.clear()
+        return [self._whole]
+
+    def _numbers(self, partitions: Sequence[str]) -> list[int]:
+        """The sorted numbers of the runs that partitions are in; that of the first one for none of the query."""
+        everything = self._partitions
+        assert everything is not None
+        places = [(bisect_left(everything, path), path) for path in partitions]
+        there = {at // self._run_size for at, path in places if at < len(everything) and everything[at] == path}
+        return sorted(there) or [next(reversed(self._runs), 0)]
+
+    def _run(self, number: int) -> _Whole:
+        """The plan of a run of partitions; the two that were asked for last are held."""
+        run = self._runs.pop(number, None)
+        if run is None:
+            assert self._partitions is not None
+            begin = number * self._run_size
+            run = _Whole(self._plan_now(self._partitions[begin : begin + self._run_size], pruned=True))
+            self._runs_planned.add(number)
+        self._runs[number] = run
+        while len(self._runs) > 2:
+            self._runs.popitem(last=False)
+        return run
 
     def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
         """A plan of :meth:`plan` without the slices in which no row can pass another filter.
@@ -157,13 +205,17 @@ class PartitionPlanner:
         """
         if self._builder is None:
             return plan
+        partitions = plan.slices.column("partition").unique().to_pylist()
         with self._lock:
-            if self._whole is None:
+            whole = self._whole
+            if whole is None and self._runs and len(numbers := self._numbers(partitions)) == 1:
+                whole = self._runs.get(numbers[0])
+            if whole is None:
                 return self._left(plan, row_filter)
-            if self._skipped is None or self._skipped[0] is not row_filter:
-                self._skipped = row_filter, _Whole(self._left(self._whole.plan, row_filter))
-            whole = self._skipped[1]
-        return whole.part(plan.slices.column("partition").unique().to_pylist())
+            if whole.skipped is None or whole.skipped[0] is not row_filter:
+                whole.skipped = row_filter, _Whole(self._left(whole.plan, row_filter))
+            left = whole.skipped[1]
+        return left.part(partitions)
 
     def _left(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
         builder = self._fresh()
@@ -203,6 +255,8 @@ class _Whole:
             changes = None if plan.changes is None else plan.changes.take(order)
             plan = replace(plan, slices=plan.slices.take(order), changes=changes)
         self.plan = plan
+        self.skipped: tuple[RowFilter, _Whole] | None = None
+        """A filter that was asked for, and what it leaves."""
         self.partitions: list[str] = paths[by_path].tolist()
         counts = np.bincount(ranks, minlength=len(by_path))
         starts = (np.cumsum(counts) - counts).tolist()
