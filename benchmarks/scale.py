@@ -7,7 +7,8 @@ The files are not there: a metadata table lists them (``scale_tables.py``), a fa
 step is a process of its own that has done it on a small table before, so that imports do not count. Columns: CPU
 seconds of all threads, the peak of resident memory above what was there before, in all and for each unit, requests to
 the local disk as a store would see them, calls to the metastore. *by executors*: the part of the work that another
-process does in place of executors is not counted. *on S3*: requests that a proxy before moto counted, by kind; the table there is of
+process does in place of executors is not counted. *on S3*: requests that a proxy before moto counted, by kind; the
+table there is of
 ``--store`` partitions, since moto is slow. A step is linear where its figures for each unit are those of a smaller run:
 ``growth.py`` measures the exponents. ``--folder`` keeps tables for the next run.
 """
