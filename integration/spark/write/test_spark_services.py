@@ -13,7 +13,6 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, LockTimeoutError, SparkError, WriteError
 from hudi_hive.metadata import MetadataTable, validate
-from hudi_hive.metadata.writer import initial, records
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.spark.write.executor import SparkExecutor
@@ -25,6 +24,7 @@ from tests.support.running.long import long_case
 pytestmark = [pytest.mark.jvm, pytest.mark.usefixtures("interpreted")]
 
 ON_SPARK = sys.modules["hudi_hive.spark.write.write_frame"]
+METADATA = "hudi_hive.metadata.writer"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -231,6 +231,7 @@ def test_a_record_index_is_made_without_its_keys_on_the_driver(spark, tmp_path, 
     write(trips(spark, 10, 20, 2.0), path, "upsert")
     write(trips(spark, 0, 5), path, "delete")
     read = []
+    initial, records = (sys.modules[f"{METADATA}.{name}"] for name in ("initial", "records"))
     keys_of, locations = initial._keys_of, records.record_locations
     monkeypatch.setattr(initial, "_keys_of", lambda task: read.append(task) or keys_of(task))
     monkeypatch.setattr(records, "record_locations", lambda *args: read.append(args) or locations(*args))
