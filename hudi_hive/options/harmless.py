@@ -265,12 +265,6 @@ HARMLESS_OPTIONS: Final = (
         "files are always pruned in this process",
     ),
     _harmless(
-        "hoodie.metadata.index.check.timeout.seconds",
-        integer,
-        "Patience of Hudi's indexer with writers.",
-        "indexes are made under the table's lock",
-    ),
-    _harmless(
         "hoodie.metadata.max.logfile.size",
         integer,
         "Bytes after which Hudi begins another log file in the metadata table.",

@@ -95,7 +95,6 @@ UNSUPPORTED_OPTIONS: Final = (
         "for a table Hudi itself goes by hoodie.log.compaction.inline; those of the metadata table compaction merges",
     ),
     _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
-    _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
     _unsupported(HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONING, _OFF, "partition by a timestamp generator"),
     _unsupported(
         HOODIE_DATASOURCE_WRITE_SLASH_SEPARATED_DATE_PARTITIONPATH, _OFF, "partition by a timestamp generator"

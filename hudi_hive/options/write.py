@@ -437,8 +437,26 @@ METADATA_COMPACT_AFTER: Final = Option(
     "hoodie.metadata.compact.max.delta.commits", positive, 10, "Commits between its compactions.", honoured_by=(WRITE,)
 )
 
+METADATA_INDEX_ASYNC: Final = Option(
+    "hoodie.metadata.index.async",
+    boolean,
+    False,
+    "Writes make no index: `hudi-hive table service --index`, `metadata init` and `CREATE INDEX` build them beside the "
+    "writers, who add to an index from the moment on that its build begins.",
+    honoured_by=(WRITE,),
+)
+INDEX_CHECK_TIMEOUT: Final = Option(
+    "hoodie.metadata.index.check.timeout.seconds",
+    whole,
+    900,
+    "How long the build of an index waits for writes that were running when it began, before it gives up.",
+    honoured_by=(WRITE,),
+)
+
 METADATA_OPTIONS: Final = (
     METADATA_ENABLE,
+    METADATA_INDEX_ASYNC,
+    INDEX_CHECK_TIMEOUT,
     COLUMN_STATS,
     COLUMN_STATS_COLUMNS,
     COLUMN_STATS_MAX_COLUMNS,

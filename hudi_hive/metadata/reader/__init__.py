@@ -52,7 +52,13 @@ from hudi_hive.metadata.reader.lister import (
     validate,
 )
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
-from hudi_hive.metadata.reader.opening import FILES, METADATA_FOLDER, SIZES_SCHEMA, data_table_path
+from hudi_hive.metadata.reader.opening import (
+    FILES,
+    METADATA_FOLDER,
+    SIZES_SCHEMA,
+    data_table_path,
+    written_partitions,
+)
 from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, merge_stats, typed_ranges
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, deletions, locations
 from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
@@ -136,4 +142,5 @@ __all__ = [
     "secondary_texts",
     "typed_ranges",
     "validate",
+    "written_partitions",
 ]

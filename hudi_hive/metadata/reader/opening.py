@@ -94,6 +94,11 @@ def inflight_partitions(config: TableConfig) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
+def written_partitions(config: TableConfig) -> frozenset[str]:
+    """Partitions of the metadata table that writes keep in step: those that are complete, or being built."""
+    return frozenset((*config.metadata_partitions, *inflight_partitions(config)))
+
+
 def slice_sizes(slices: pa.Table) -> dict[str, int]:
     """Numbers of files and bytes of file slices, by the columns of :data:`SIZES_SCHEMA`."""
     logs = pc.list_flatten(slices.column("log_sizes"))

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from hudi_hive.metadata.writer.building import BuildOvertakenError, IndexBuild, complete_build, drop_build
+from hudi_hive.metadata.writer.state import PlannedBuild, listed_partitions, planned_builds
 from hudi_hive.metadata.writer.writer import MetadataWriter
 
 __all__ = [
+    "BuildOvertakenError",
+    "IndexBuild",
     "MetadataWriter",
+    "PlannedBuild",
+    "complete_build",
+    "drop_build",
+    "listed_partitions",
+    "planned_builds",
 ]

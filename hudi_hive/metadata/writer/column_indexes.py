@@ -98,9 +98,15 @@ class ColumnIndexRecords:
                 result[one.name] = RecordChanges(made)
         return result
 
-    def initial(self, definition: IndexDefinition, instant: str) -> Records:
-        """All records of an index of the newest slices."""
-        slices = self.now.file_system_view().latest_merged_file_slices()
+    def initial(self, definition: IndexDefinition, instant: str, files: pa.Table | None = None) -> Records:
+        """All records of an index of the newest slices.
+
+        Args:
+            definition: of the index.
+            instant: of the last write.
+            files: the table's files (``FILES_SCHEMA``); they are listed without.
+        """
+        slices = self.now.file_system_view(files=files).latest_merged_file_slices()
         if definition.name.startswith(SECONDARY_PREFIX):
             rows = self.source.rows(self.now, slices, definition.columns)
             keys = self._keys(definition, rows)
@@ -120,6 +126,26 @@ class ColumnIndexRecords:
         return RecordChanges(records.secondary_keys(added, self.now.config.version), gone)
 
     # -- expression indexes --------------------------------------------------------------------------------------
+
+    def of_partitions(self, definition: IndexDefinition, files: pa.Table) -> Records:
+        """What an index of statistics has of whole partitions, from its records of their files.
+
+        Args:
+            definition: of the index.
+            files: the table's files (``FILES_SCHEMA``).
+        """
+        if definition.kind != COLUMN_STATS:
+            return Records.none()
+        column = _indexed(self.behind, definition)
+        rows = _each_file(self.now.file_system_view(files=files).latest_merged_file_slices())
+        names: dict[str, list[str]] = {}
+        for row in rows:
+            names.setdefault(row["partition"], []).append(_name(row))
+        there = MetadataTable.open(self.now).expression_stats(definition.name, column.name, list(names))
+        known = set(there.column("file_name").to_pylist())
+        empty = {_name(row) for row in rows if _name(row) not in known and not len(self._results(definition, row))}
+        wide = self._partition_rows(definition, column, (), names, empty)
+        return records.column_stats(wide, records.PARTITION_STATS_TYPE, self.now.config.version)
 
     def _expression(
         self, definition: IndexDefinition, instant: str, touched: _Touched | None, changes: MetadataChanges
@@ -182,7 +208,9 @@ class ColumnIndexRecords:
         by_partition: dict[str, dict[str, Mapping[str, Any]]] = {}
         for row in rows:
             by_partition.setdefault(row["partition"], {})[row["file_name"]] = row
-        if partitions:
+        if (
+            partitions and definition.name in self.now.config.metadata_partitions
+        ):  # one that is being built tells little
             metadata = MetadataTable.open(self.now)
             known = metadata.expression_stats(definition.name, column.name, list(partitions))
             for row in known.to_pylist():
@@ -458,23 +486,10 @@ def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column
 
 
-def merged_by_kind(stats: pa.Table, version: int) -> Records:
-    """Merged statistics of an expression index as records: those of files, and those of partitions."""
-    alive = stats.filter(pc.invert(pc.fill_null(stats.column("is_deleted"), False)))
-    of_partition = pc.equal(pc.utf8_slice_codeunits(alive.column("key"), 12, 24), column_key(PARTITION_STAT))
-    files, partitions = alive.filter(pc.invert(of_partition)), alive.filter(of_partition)
-    made = [
-        records.column_stats(files, records.COLUMN_STATS_TYPE, version),
-        records.column_stats(partitions, records.PARTITION_STATS_TYPE, version),
-    ]
-    return join_records(made)
-
-
 __all__ = [
     "PARTITION_STAT",
     "ColumnIndexRecords",
     "RowSource",
     "is_written",
-    "merged_by_kind",
     "written_definitions",
 ]

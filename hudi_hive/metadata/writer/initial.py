@@ -22,6 +22,7 @@ from hudi_hive.metadata.reader import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
+    INDEX_REMOVED_SCHEMA,
     PARTITION_STATS,
     RANGES_SCHEMA,
     ROOT_PARTITION,
@@ -445,6 +446,54 @@ def _count_of(task: _FileTask) -> int:
         return int(_keys_of(task).num_rows)
     with open_base_file(task.storage, f"{task.partition}/{task.base_file}".lstrip("/")) as file:
         return int(file.num_rows)
+
+
+def keys_of_groups(client: MetaClient, groups: pa.Table, executor: MetadataTaskRunner | None) -> pa.Table:
+    """Read the keys of file groups from the files of their newest slices.
+
+    Args:
+        client: the table.
+        groups: columns ``partition`` and ``file_id``.
+        executor: runs the reading of files.
+
+    Returns:
+        A table of ``INDEX_REMOVED_SCHEMA``.
+    """
+    wanted = set(zip(groups.column("partition").to_pylist(), groups.column("file_id").to_pylist(), strict=True))
+    slices = client.file_system_view(sorted({path for path, _ in wanted})).latest_merged_file_slices()
+    places = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)
+    tasks = _tasks(
+        client, slices.filter(pa.array([place in wanted for place in places], pa.bool_())), (), pa.schema([])
+    )
+    made = [INDEX_REMOVED_SCHEMA.empty_table()]
+    for task, keys in zip(tasks, _run(executor, _keys_of, tasks), strict=True):
+        rows = {"key": keys.column("key"), "partition": [task.partition] * keys.num_rows}
+        made.append(pa.table({name: rows[name] for name in INDEX_REMOVED_SCHEMA.names}, schema=INDEX_REMOVED_SCHEMA))
+    return pa.concat_tables(made)
+
+
+def row_counts(client: MetaClient, executor: MetadataTaskRunner | None) -> dict[str, int]:
+    """About how many records each partition of the table has: rows of base files, and keys where there are logs alone.
+
+    Args:
+        client: the table.
+        executor: runs the reading of files.
+    """
+    slices = client.file_system_view().latest_merged_file_slices()
+    tasks = _tasks(client, slices, (), pa.schema([]))
+    counts: dict[str, int] = {}
+    for task, count in zip(tasks, _run(executor, _row_count, tasks), strict=True):
+        counts[task.partition] = counts.get(task.partition, 0) + count
+    return counts
+
+
+def _row_count(task: _FileTask) -> int:
+    if task.base_file is None:
+        return _keys_of(task).num_rows
+    with open_base_file(
+        task.storage, f"{task.partition}/{task.base_file}" if task.partition else task.base_file
+    ) as file:
+        return file.num_rows
 
 
 def _keys_of(task: _FileTask) -> pa.Table:

@@ -154,15 +154,17 @@ class NewPartitions:
     Args:
         store: the metadata table.
         is_new: it was just made, so that no dead writer has left anything of the partitions.
+        being_built: their records come later, and until then they are listed as inflight.
 
     Attributes:
         names: the partitions that were added.
         client: the data table; behind the block with its new properties.
     """
 
-    def __init__(self, store: MetadataStore, *, is_new: bool) -> None:
+    def __init__(self, store: MetadataStore, *, is_new: bool, being_built: bool = False) -> None:
         self.names: list[str] = []
         self._store = store
+        self._being_built = being_built
         self._is_new = is_new
         self._instant = ""
         self._requested: Instant | None = None
@@ -290,11 +292,8 @@ class NewPartitions:
             self._store.move_to_now(behind, pa.Table.from_pylist(self._files, FILES_SCHEMA))
         else:
             self._store.move_to_now()
-        complete = sorted({*_listed(self.client, COMPLETE_PARTITIONS), *self.names})
-        inflight = [name for name in _listed(self.client, INFLIGHT_PARTITIONS) if name not in self.names]
-        lists = {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}
-        config = update_properties(self.client.storage, {**self._properties, **lists})
-        self._store.data = self.client.with_config(config)
+        change = list_inflight if self._being_built else list_complete
+        self._store.data = change(self.client, self.names, self._properties)
 
     def _take_back(self, requested: Instant) -> None:
         self._store.reload()
@@ -373,6 +372,27 @@ def initial_instant(store: MetadataStore) -> str:
         last = max((i.requested for i in store.data.timeline.completed()), default=_FIRST_INSTANT)
         candidates = (f"{last}{number:03d}" for number in range(_FIRST_SUFFIX, _FIRST_SUFFIX + len(taken) + 1))
     return next(instant for instant in candidates if instant not in taken)
+
+
+def list_complete(client: MetaClient, names: Sequence[str], properties: Mapping[str, str] | None = None) -> MetaClient:
+    """List partitions as complete in the table's properties, which makes readers use them; gives the table behind.
+
+    Args:
+        client: the table.
+        names: of the partitions.
+        properties: others to set with them.
+    """
+    complete = sorted({*_listed(client, COMPLETE_PARTITIONS), *names})
+    inflight = [name for name in _listed(client, INFLIGHT_PARTITIONS) if name not in names]
+    lists = {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}
+    return client.with_config(update_properties(client.storage, {**(properties or {}), **lists}))
+
+
+def list_inflight(client: MetaClient, names: Sequence[str], properties: Mapping[str, str] | None = None) -> MetaClient:
+    """List partitions as being built in the table's properties; as :func:`list_complete`."""
+    inflight = sorted({*_listed(client, INFLIGHT_PARTITIONS), *names})
+    lists = {INFLIGHT_PARTITIONS: ",".join(inflight)}
+    return client.with_config(update_properties(client.storage, {**(properties or {}), **lists}))
 
 
 def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> MetaClient:

@@ -6,7 +6,7 @@ Source: docs/format.md#metadata-timeline, RFC-15.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from hudi_hive.errors import MetadataTableError
@@ -32,7 +32,7 @@ from hudi_hive.metadata.writer.initial import (
     record_index_groups,
 )
 from hudi_hive.metadata.writer.records import Records
-from hudi_hive.metadata.writer.state import listed_partitions
+from hudi_hive.metadata.writer.state import listed_partitions, partitions_being_built
 from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_columns
 from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.metrics import METADATA_METRICS
@@ -44,6 +44,9 @@ WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS
 """Partitions of the metadata table that are made and kept in step, in the order of making."""
 
 STATS: Final = frozenset({COLUMN_STATS, PARTITION_STATS})
+
+_BOUNDS: Final = (0, 1 << 60)
+"""Fewer and more records than tables have."""
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +84,11 @@ class MetadataMaker:
         """Partitions that the metadata table has or is to have by the options, in the order of initialisation."""
         chosen = self._chosen()
         return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
+
+    @property
+    def made_by_writes(self) -> tuple[str, ...]:
+        """Those of them that writes make: with ``hoodie.metadata.index.async`` the listing alone."""
+        return (FILES,) if write.METADATA_INDEX_ASYNC.of(self.options) else self.configured_partitions
 
     def schema_versions(self) -> tuple[InternalSchema, ...]:
         """Versions of the id-based schema, the newest first; none for a table without ids."""
@@ -130,7 +138,7 @@ class MetadataMaker:
         them at once.
 
         Args:
-            partitions: the partitions that shall be there; what the options say without it.
+            partitions: the partitions that shall be there; what the options say that writes make without it.
             executor: runs the reading of files' footers and keys.
             current: as of :meth:`apply`.
 
@@ -140,21 +148,45 @@ class MetadataMaker:
         Raises:
             MetadataTableError: a partition that is not written.
         """
-        selected = self.configured_partitions if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
-        unknown = sorted(set(selected) - set(WRITTEN_PARTITIONS) - set(self._client.config.metadata_partitions))
+        selected = self.made_by_writes if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
+        self.refuse_unwritten(selected)
+        if not current:
+            self._client = self._client.reload()
+        missing = [name for name in WRITTEN_PARTITIONS if name in selected and self.lacks(name)]
+        if FILES not in missing:
+            return self._made(missing, executor)
+        with METADATA_METRICS.timed("initialize"):
+            return self._made(missing, executor)
+
+    def refuse_unwritten(self, names: Sequence[str]) -> None:
+        """Refuse partitions that are not there and that are not made by their name.
+
+        Raises:
+            MetadataTableError: one of them is such.
+        """
+        unknown = sorted(set(names) - set(WRITTEN_PARTITIONS) - set(self._client.config.metadata_partitions))
         if unknown:
             raise MetadataTableError(
                 f"the metadata table's partition {unknown[0]!r} is not written",
                 path=self._client.base_path,
                 remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
             )
-        if not current:
-            self._client = self._client.reload()
-        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self.client_has(name)]
-        if FILES not in missing:
-            return self._made(missing, executor)
-        with METADATA_METRICS.timed("initialize"):
-            return self._made(missing, executor)
+
+    def to_build(self, names: Sequence[str] | None = None, without: Collection[str] = ()) -> tuple[str, ...]:
+        """Partitions that one build makes next: statistics together, others one at a time, the listing none.
+
+        Args:
+            names: the partitions that shall be there; what the options say without it.
+            without: partitions to pass over.
+
+        Raises:
+            MetadataTableError: a partition that is not written.
+        """
+        self.refuse_unwritten(names or ())
+        wanted = self.configured_partitions if names is None else names
+        missing = [name for name in WRITTEN_PARTITIONS[1:] if name in wanted and name not in without]
+        missing = [name for name in missing if self.lacks(name) and (name not in STATS or self.statistics_columns())]
+        return tuple(name for name in missing if name == missing[0] or STATS.issuperset((name, missing[0])))
 
     def _made(self, missing: Sequence[str], executor: MetadataTaskRunner | None) -> tuple[str, ...]:
         """Make partitions that are not there; those that were made."""
@@ -180,29 +212,58 @@ class MetadataMaker:
     ) -> None:
         if name in STATS and not columns:
             return  # a table without schema; made once it has one
-        if name == RECORD_INDEX and self.partitions_index:
-            made = index_records_of_partitions(self._client, executor)
-            groups = {new.indexed_prefix(path): self._groups_of_partition(part) for path, part in made.items()}
-            new.define_index(name, (), partitioned=True)
-            new.add_named(name, groups)
-            return
-        if name == RECORD_INDEX and isinstance(executor, ExchangingRunner):
+        partitioned = name == RECORD_INDEX and self.partitions_index
+        if name == RECORD_INDEX and not partitioned and isinstance(executor, ExchangingRunner):
             shares = index_shares(self._client, executor)
             new.define_index(name, ())
-            new.add_exchanged(name, self._groups(name, shares.count), shares, executor)
+            new.add_exchanged(name, self.groups(name, shares.count), shares, executor)
             return
-        records_of_groups = initial_records(self._client, name, columns, executor, self.schema_versions())
-        if records_of_groups is None:
-            _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
+        made = self.records_of(name, columns, executor)
+        if made is None:
             return
-        new.define_index(name, [column.name for column in columns])
-        new.add(name, self._groups(name, len(records_of_groups)), records_of_groups)
+        if partitioned:
+            counts = {path: self.groups_of_partition(len(part)) for path, part in made.items()}
+            named = {new.indexed_prefix(at): init.NewGroups(counts[at], made[at]) for at in made}
+            new.define_index(name, (), partitioned=True)
+            new.add_named(name, named)
+        else:
+            new.define_index(name, [column.name for column in columns])
+            new.add(name, self.groups(name, len(made[""])), made[""])
 
-    def column_indexes(self, definitions: tuple[IndexDefinition, ...]) -> ColumnIndexRecords:
-        """The secondary and expression indexes of some definitions, with the rows that they are made of."""
+    def records_of(
+        self, name: str, columns: Sequence[IndexedColumn], executor: MetadataTaskRunner | None
+    ) -> dict[str, Records] | None:
+        """All records of a partition of the metadata table, as of the table that this writer is at.
+
+        Args:
+            name: one of :data:`WRITTEN_PARTITIONS`.
+            columns: columns that statistics are of.
+            executor: runs the reading of files' footers and keys.
+
+        Returns:
+            Under ``""``, but under the paths of the table's partitions for a record index of each of them; None for
+            partition statistics where a file's ranges are not known.
+        """
+        if name == RECORD_INDEX and self.partitions_index:
+            return index_records_of_partitions(self._client, executor)
+        made = initial_records(self._client, name, columns, executor, self.schema_versions())
+        if made is None:
+            _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
+            return None
+        return {"": made}
+
+    def column_indexes(
+        self, definitions: tuple[IndexDefinition, ...], client: MetaClient | None = None
+    ) -> ColumnIndexRecords:
+        """The secondary and expression indexes of some definitions, with the rows that they are made of.
+
+        Args:
+            definitions: of the indexes.
+            client: the table; the one that this writer is at without it.
+        """
         assert self.source is not None  # whoever writes rows can read them
-        behind = self._client if self.behind is None else self.behind(self._client)
-        return ColumnIndexRecords(self._client, behind, self.source, definitions)
+        now = self._client if client is None else client
+        return ColumnIndexRecords(now, now if self.behind is None else self.behind(now), self.source, definitions)
 
     def add_index(self, definition: IndexDefinition) -> bool:
         """Make a secondary or expression index of all rows, under the table's lock; false if it is there.
@@ -215,6 +276,23 @@ class MetadataMaker:
         """
         if self.client_has(definition.name):
             return False
+        self.refuse_index(definition)
+        needed = (FILES, RECORD_INDEX) if definition.name.startswith(SECONDARY_PREFIX) else (FILES,)
+        self.initialise([*self._client.config.metadata_partitions, *needed], self.executor, current=True)
+        store = MetadataStore(self._client)
+        made = self.column_indexes((definition,)).initial(definition, _last_write(self._client))
+        with init.NewPartitions(store, is_new=False) as new:
+            new.define_column_index(definition)
+            new.add(definition.name, self.groups(definition.name, len(made)), made)
+        self._client, self.store = new.client, store
+        return True
+
+    def refuse_index(self, definition: IndexDefinition) -> None:
+        """Refuse a secondary or expression index that is not written.
+
+        Raises:
+            MetadataTableError: see :meth:`add_index`.
+        """
         if not is_written(self._client, definition) or self.source is None:
             raise MetadataTableError(f"the index {definition.name} is not understood", path=self._client.base_path)
         if definition.name.startswith(SECONDARY_PREFIX) and self.partitions_index:
@@ -224,17 +302,8 @@ class MetadataMaker:
                 path=self._client.base_path,
                 remedy=f"`hudi-hive metadata delete --partition {RECORD_INDEX}`, and make one of the whole table",
             )
-        needed = (FILES, RECORD_INDEX) if definition.name.startswith(SECONDARY_PREFIX) else (FILES,)
-        self.initialise([*self._client.config.metadata_partitions, *needed], self.executor, current=True)
-        store = MetadataStore(self._client)
-        made = self.column_indexes((definition,)).initial(definition, _last_write(self._client))
-        with init.NewPartitions(store, is_new=False) as new:
-            new.define_column_index(definition)
-            new.add(definition.name, self._groups(definition.name, len(made)), made)
-        self._client, self.store = new.client, store
-        return True
 
-    def _groups(self, partition: str, count: int) -> int:
+    def groups(self, partition: str, count: int) -> int:
         """File groups of a partition that begins with so many records; their number stays."""
         if partition == RECORD_INDEX or partition.startswith(SECONDARY_PREFIX):
             return record_index_groups(count, self.options)
@@ -242,12 +311,32 @@ class MetadataMaker:
             return write.METADATA_BLOOM_GROUPS.of(self.options)
         return 2 if partition == COLUMN_STATS or partition.startswith(EXPRESSION_PREFIX) else 1
 
-    def _groups_of_partition(self, part: Records) -> init.NewGroups:
-        return init.NewGroups(record_index_groups(len(part), self.options, partitioned=True), part)
+    def groups_of_partition(self, count: int) -> int:
+        """File groups of the record index of one partition of the table that begins with so many records."""
+        return record_index_groups(count, self.options, partitioned=True)
+
+    @property
+    def sizes_groups(self) -> bool:
+        """Whether the options let the number of records say how many file groups a record index has."""
+        least, most = (record_index_groups(count, self.options, partitioned=self.partitions_index) for count in _BOUNDS)
+        return least != most
+
+    def go_on_from(self, client: MetaClient) -> None:
+        """Take over a table whose properties were just changed, under the table's lock."""
+        self._client = client
 
     def client_has(self, partition: str) -> bool:
         """Whether a partition of the metadata table is complete."""
         return partition in self._client.config.metadata_partitions
+
+    def lacks(self, partition: str) -> bool:
+        """Whether a partition of the metadata table is to be made: it is neither complete nor being built."""
+        return not self.client_has(partition) and partition not in self.being_built
+
+    @property
+    def being_built(self) -> frozenset[str]:
+        """Partitions of the metadata table that an indexing builds beside this writer."""
+        return partitions_being_built(self._client)
 
     def statistics_columns(self) -> tuple[IndexedColumn, ...]:
         """The columns that have statistics; once for each schema."""

@@ -28,6 +28,7 @@ from hudi_hive.metadata.reader import (
     SECONDARY_PREFIX,
     FileGroup,
     ValidInstants,
+    column_key,
     deletions,
     locations,
     merge_entries,
@@ -36,7 +37,7 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
-from hudi_hive.metadata.writer.column_indexes import merged_by_kind
+from hudi_hive.metadata.writer.column_indexes import PARTITION_STAT, merged_by_kind
 from hudi_hive.metadata.writer.initial import MetadataTaskRunner
 from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
@@ -207,10 +208,22 @@ def _merged(group: FileGroup, partition: str, version: int) -> Records:
         table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False))).combine_chunks()
         return records.secondary_keys(table.column("key").combine_chunks(), version)
     if partition.startswith(EXPRESSION_PREFIX):
-        stats = merged_by_kind(merge_stats([group.scan("ColumnStatsMetadata")]), version)
+        stats = _merged_by_kind(merge_stats([group.scan("ColumnStatsMetadata")]), version)
         return records.join_records([stats, merged_filters(group, version)])
     assert partition == RECORD_INDEX, partition
     return _newest(group, version)
+
+
+def _merged_by_kind(stats: pa.Table, version: int) -> Records:
+    """Merged statistics of an expression index as records: those of files, and those of partitions."""
+    alive = stats.filter(pc.invert(pc.fill_null(stats.column("is_deleted"), False)))
+    of_partition = pc.equal(pc.utf8_slice_codeunits(alive.column("key"), 12, 24), column_key(PARTITION_STAT))
+    files, partitions = alive.filter(pc.invert(of_partition)), alive.filter(of_partition)
+    made = [
+        records.column_stats(files, records.COLUMN_STATS_TYPE, version),
+        records.column_stats(partitions, records.PARTITION_STATS_TYPE, version),
+    ]
+    return records.join_records(made)
 
 
 def _merged_lists(group: FileGroup, version: int) -> Records:

@@ -401,6 +401,11 @@ class MetadataStore:
         folders = listing.filter(listing.column("is_dir")).column("path").to_pylist()
         return sorted(folder for folder in folders if not folder.startswith("."))
 
+    def pending_commits(self) -> list[Instant]:
+        """Delta commits that have begun and are not complete, oldest first."""
+        pending = [i for i in self.client.timeline.instants if i.state is not State.COMPLETED]
+        return [i for i in pending if i.action == DELTA_COMMIT]
+
     def abandoned(self, silence_ms: float, clock: Callable[[], float] = time.time) -> list[Instant]:
         """Pending delta commits of dead writers, oldest first; to be called under the table's lock.
 
@@ -412,9 +417,7 @@ class MetadataStore:
             silence_ms: milliseconds without a heartbeat after which a writer is dead.
             clock: seconds since the epoch.
         """
-        pending = [
-            i for i in self.client.timeline.instants if i.state is not State.COMPLETED and i.action == DELTA_COMMIT
-        ]
+        pending = self.pending_commits()
         at_work = {i.requested for i in self.data.timeline.pending()}
         if self.config.layout == 1 or not any(i.requested in at_work for i in pending):
             return pending

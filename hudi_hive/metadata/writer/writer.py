@@ -38,7 +38,7 @@ from hudi_hive.metadata.writer.changed_files import (
 from hudi_hive.metadata.writer.column_indexes import RowSource, written_definitions
 from hudi_hive.metadata.writer.column_stats import Statistics, statistics
 from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics
-from hudi_hive.metadata.writer.initial import MetadataTaskRunner
+from hudi_hive.metadata.writer.initial import MetadataTaskRunner, keys_of_groups
 from hudi_hive.metadata.writer.making import STATS, WRITTEN_PARTITIONS, MetadataMaker
 from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges
 from hudi_hive.metadata.writer.services import run_services
@@ -179,10 +179,8 @@ class MetadataWriter(MetadataMaker):
         self._versions = versions
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
-        before = STATS & listed_partitions(self._client) if store is not None else set()
-        if store is None or any(
-            not self.client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
-        ):
+        before = {name for name in STATS if store is not None and self.client_has(name)}
+        if store is None or any(self.lacks(name) for name in self.made_by_writes if name != PARTITION_STATS):
             self.initialise(executor=self.executor, current=True)
             store = self.store if self.store is not None else MetadataStore(self._client)
         with METADATA_METRICS.timed("sync"):
@@ -190,15 +188,39 @@ class MetadataWriter(MetadataMaker):
             for done in store.client.timeline.instants:
                 if done.requested == instant and done.action == DELTA_COMMIT:
                     store.remove(done)  # an earlier attempt of the same instant
+            self._give_up_builds_of_statistics(instant)
             self._follow_names()
             self._append(store, instant, changes, before)
         _log.debug("%s %s is in the metadata table", action, instant)
+
+    def _give_up_builds_of_statistics(self, instant: str) -> None:
+        """Drop statistics that are being built where an action changes columns: the build would not follow that."""
+        versions = self._versions
+        if len(versions) > 1 and versions[0].version_id == int(instant[:_INSTANT_LENGTH]):
+            self._give_up_builds(STATS, f"{instant} changes columns")
+
+    def _give_up_builds(self, names: Collection[str], why: str) -> None:
+        """Drop partitions that are being built; whoever builds them begins again."""
+        if lost := sorted(self.being_built.intersection(names)):
+            _log.warning("%s: the builds of %s are given up", why, ", ".join(lost))
+            self._client = init.drop_partitions(self._client, lost)
 
     def _follow_names(self) -> None:
         """Add the names of now to the definition of the statistics."""
         versions = self.schema_versions() if STATS & listed_partitions(self._client) else ()
         if versions:
             init.rename_columns(self._client, lambda names: current_names(names, versions))
+
+    def repaired(self) -> MetadataStore | None:
+        """Open the metadata table and take back what dead writers left in it, under the table's lock.
+
+        Returns:
+            The metadata table; None where it has to be made (anew).
+
+        Raises:
+            MetadataTableError: it has partitions that are not kept in step.
+        """
+        return self._repaired()
 
     def _repaired(self) -> MetadataStore | None:
         """The metadata table without what dead writers left; None when it has to be made (anew)."""
@@ -239,7 +261,7 @@ class MetadataWriter(MetadataMaker):
     def _changes(
         self, instant: str, changes: MetadataChanges, before: Collection[str] = ()
     ) -> dict[str, RecordChanges | PartitionedChanges]:
-        version, have = self._client.config.version, set(self._client.config.metadata_partitions)
+        version, have = self._client.config.version, {*self._client.config.metadata_partitions, *self.being_built}
         result: dict[str, RecordChanges | PartitionedChanges] = {FILES: RecordChanges(file_records(changes, version))}
         if have & {COLUMN_STATS, PARTITION_STATS}:
             stats = self._statistics(instant, changes, before)
@@ -277,6 +299,8 @@ class MetadataWriter(MetadataMaker):
         """Records that the index finds in file groups (``INDEX_REMOVED_SCHEMA``)."""
         if not groups.num_rows:
             return INDEX_REMOVED_SCHEMA.empty_table()
+        if not self.client_has(RECORD_INDEX):
+            return keys_of_groups(self._client, groups, self.executor)
         locations = MetadataTable.open(self._client.reload()).record_locations(
             partitions=as_array(groups.column("partition")).unique().to_pylist()
         )
@@ -313,6 +337,9 @@ class MetadataWriter(MetadataMaker):
 
     def _take_back(self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None) -> None:
         matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
+        if any(done.is_completed for done in matching):
+            # A build reads the table's files as they were, and nothing tells it that some are taken back.
+            self._give_up_builds(self.being_built, f"{instant} takes {target} back")
         if matching and matching[0].is_completed and is_merged(store, matching[0].completed or target):
             self._take_out_of_merged(store, instant, target, changes)
             return
@@ -330,7 +357,7 @@ class MetadataWriter(MetadataMaker):
             self._client = init.drop_table(self._client)
             return
         indexes = [one.name for one in written_definitions(self._client, sorted(listed_partitions(self._client)))]
-        if self.client_has(RECORD_INDEX) or indexes:
+        if RECORD_INDEX in listed_partitions(self._client) or indexes:
             _log.warning("%s has merged %s already: the record index is made anew", store.storage.uri(), target)
             if indexes:
                 _log.warning("the indexes %s are dropped with it: make them anew", ", ".join(indexes))

@@ -8,6 +8,12 @@ from __future__ import annotations
 from hudi_hive.timeline.payloads.avro_models import model_schema, model_text
 from hudi_hive.timeline.payloads.commit import LOG_WRITES_SCHEMA, CommitMetadata, decode_commit
 from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
+from hudi_hive.timeline.payloads.index_plans import (
+    IndexPlan,
+    decode_index_plan,
+    encode_index_commit,
+    encode_index_plan,
+)
 from hudi_hive.timeline.payloads.payload import Fields, corrupt, decode_payload
 from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
@@ -59,6 +65,7 @@ __all__ = [
     "CommitMetadata",
     "CompactionPlan",
     "Fields",
+    "IndexPlan",
     "NewCommitMetadata",
     "RestoreMetadata",
     "RestorePlan",
@@ -73,6 +80,7 @@ __all__ = [
     "decode_clustering_plan",
     "decode_commit",
     "decode_compaction_plan",
+    "decode_index_plan",
     "decode_payload",
     "decode_restore_metadata",
     "decode_restore_plan",
@@ -83,6 +91,8 @@ __all__ = [
     "encode_cleaner_plan",
     "encode_commit",
     "encode_compaction_plan",
+    "encode_index_commit",
+    "encode_index_plan",
     "encode_requested_replace",
     "encode_restore_metadata",
     "encode_restore_plan",

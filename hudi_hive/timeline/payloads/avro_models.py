@@ -203,6 +203,10 @@ _NOTATION: Final = {
  version int~ = 1
  restoreInstantInfo array<HoodieInstantInfo> = []
 """,
+    "HoodieIndexPlan": """
+ version int~ = 1
+ indexPartitionInfos array<HoodieIndexPartitionInfo>?
+""",
     "HoodieSavepointMetadata": """
  savepointedBy string
  savepointedAt long

@@ -9,7 +9,7 @@ Source: docs/format.md#expression-indexes.
 from __future__ import annotations
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.metadata.reader import EXPRESSION_PREFIX, SECONDARY_PREFIX, index_definitions
+from hudi_hive.metadata.reader import EXPRESSION_PREFIX, SECONDARY_PREFIX, index_definitions, written_partitions
 from hudi_hive.schema import SchemaUpdate, type_name
 from hudi_hive.table import MetaClient
 
@@ -20,7 +20,7 @@ def refuse_indexed(client: MetaClient, update: SchemaUpdate) -> None:
     Raises:
         SchemaError: a change does; it names column and index.
     """
-    there = client.config.metadata_partitions
+    there = written_partitions(client.config)
     before = {name.lower(): (name, item) for name, item in update.before.walk()}
     for index in index_definitions(client):
         if index.name not in there or not index.name.startswith((SECONDARY_PREFIX, EXPRESSION_PREFIX)):

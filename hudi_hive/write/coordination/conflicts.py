@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import WriteConflictError
-from hudi_hive.metadata.reader import RECORD_INDEX
+from hudi_hive.metadata.reader import RECORD_INDEX, written_partitions
 from hudi_hive.schema import InternalField
 from hudi_hive.table.core import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
@@ -364,7 +364,7 @@ def refuse_new_index(now: MetaClient, begun: MetaClient, instant: str) -> None:
     Raises:
         WriteConflictError: the index would lack the write's records.
     """
-    if RECORD_INDEX in now.config.metadata_partitions and RECORD_INDEX not in begun.config.metadata_partitions:
+    if RECORD_INDEX in now.config.metadata_partitions and RECORD_INDEX not in written_partitions(begun.config):
         operation = ConcurrentOperation(instant, "", TOUCHED_SCHEMA.empty_table())
         raise _conflict(now, operation, "the metadata table was given a record index meanwhile")
 

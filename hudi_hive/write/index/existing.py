@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.metadata.reader import RECORD_INDEX, is_partitioned_index
+from hudi_hive.metadata.reader import RECORD_INDEX, is_partitioned_index, written_partitions
 from hudi_hive.names import FILE_NAME_COLUMN, PARTITION_PATH_COLUMN
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.read.merge import no_ordering, not_less, ordering_columns
@@ -108,7 +108,7 @@ def without_late_deletes(client: MetaClient, keys: pa.Table, hits: pa.Table) -> 
         hits: ``HITS_SCHEMA``.
     """
     config = client.config
-    has_index = config.is_merge_on_read and RECORD_INDEX in config.metadata_partitions and config.populate_meta_fields
+    has_index = config.is_merge_on_read and RECORD_INDEX in written_partitions(config) and config.populate_meta_fields
     if not has_index or not hits.num_rows or "deleted" not in keys.column_names:
         return keys
     deletes = keys.filter(one_array(keys.column("deleted")).fill_null(False))

@@ -15,6 +15,7 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base import BaseFileSettings, HFileSettings, OrcSettings, ParquetSettings
 from hudi_hive.formats.hash import BloomSettings
 from hudi_hive.formats.hfile import LONGEST_KEY
+from hudi_hive.metadata.reader import COLUMN_STATS, RECORD_INDEX, written_partitions
 from hudi_hive.read.merge import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
@@ -140,9 +141,7 @@ def row_generator(client: MetaClient, config: WriteConfig) -> KeyGenerator:
 
 def tracks_keys(client: MetaClient, config: WriteConfig) -> bool:
     """Whether the write keeps a record index."""
-    return config.metadata.enable and (
-        config.metadata.keeps_keys or "record_index" in client.config.metadata_partitions
-    )
+    return config.metadata.enable and (config.metadata.keeps_keys or RECORD_INDEX in written_partitions(client.config))
 
 
 def prepare_deletes(client: MetaClient, config: WriteConfig, rows: pa.Table) -> KeyedRecords:
@@ -168,7 +167,7 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
     if table.populate_meta_fields:
         avro = with_meta_avro(avro)
     _refuse_key_column(client, avro)
-    files, there = config.files, table.metadata_partitions
+    files, there = config.files, written_partitions(table)
     # Statistics are on by default from version 8 on; the metadata table may be made by this very write.
     stats = table.version >= 8 if config.metadata.column_stats is None else config.metadata.column_stats
     return WriteContext(
@@ -185,7 +184,7 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
             log_block_bytes=files.log_block_size,
         ),
         tracks_keys=tracks_keys(client, config),
-        ranges=config.metadata.enable and (stats or "column_stats" in there),
+        ranges=config.metadata.enable and (stats or COLUMN_STATS in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
         evolved=evolved_after(client, ready.avro, ready.as_of),
     )

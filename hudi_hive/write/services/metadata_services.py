@@ -5,17 +5,21 @@ Source: docs/format.md#metadata-table.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_hive.errors import InvalidOptionError, MetadataTableError
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata import IndexDefinition
+from hudi_hive.metadata.reader import FILES, RECORD_INDEX
+from hudi_hive.metadata.writer import MetadataWriter, drop_build, listed_partitions, planned_builds
+from hudi_hive.options import write
 from hudi_hive.table import MetaClient
-from hudi_hive.write.column_indexes import SliceColumns, new_index
+from hudi_hive.write.column_indexes import SECONDARY_INDEX, SliceColumns, new_index
 from hudi_hive.write.coordination import METRICS, quietly, report_metrics
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services.indexing import BuildTarget, IndexBuilder, drop_dead_builds, refuse_being_built
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,28 @@ class MetadataTableChange:
     created: tuple[str, ...]
     deleted: tuple[str, ...]
     partitions: tuple[str, ...]
+
+
+class _NextPartitions:
+    """Chooses what the builds of partitions make, one after the other; each partition is tried once.
+
+    Args:
+        partitions: those that shall be there; what the options say without it.
+    """
+
+    def __init__(self, partitions: Sequence[str] | None) -> None:
+        self._partitions = partitions
+        self._chosen: tuple[str, ...] | None = None
+        self._tried: list[str] = []
+
+    def __call__(self, writer: MetadataWriter) -> BuildTarget:
+        self._chosen = writer.to_build(self._partitions, self._tried)
+        return BuildTarget(self._chosen)
+
+    def goes_on(self) -> bool:
+        """Whether the last build had something to make, or is the first one; what it made is passed over from now."""
+        self._tried += self._chosen or ()
+        return self._chosen is None or bool(self._chosen)
 
 
 class MetadataServices:
@@ -74,8 +100,35 @@ class MetadataServices:
             InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
             LockTimeoutError: the table is locked by another writer.
         """
+        if self._is_asynchronous:
+            return self.build(partitions)
         with self._locked() as client:
             return self._initialise(client, partitions)
+
+    def build(self, partitions: Sequence[str] | None = None) -> MetadataTableChange:
+        """Make the partitions that are missing beside the writers, who add to them meanwhile; the lock is held shortly.
+
+        The metadata table itself is made under the lock, where it is missing. Partitions that somebody else builds are
+        passed over, unless they are named.
+
+        Args:
+            partitions: partitions of the metadata table that shall be there; those that the options name without it.
+
+        Raises:
+            MetadataTableError: a partition that is not written, or is being built; or it was dropped meanwhile.
+            WriteConflictError: a write that was running at the begin has not ended in time; or the table changes
+                faster than its files are read.
+            InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        with self._locked() as now:
+            client = drop_dead_builds(replace(self._context, client=now))
+            refuse_being_built(client, partitions or ())
+            created = list(self._writer(client).initialise((FILES,), current=True))
+        choice = _NextPartitions(partitions)
+        while choice.goes_on():
+            created += self._builder.build(choice)
+        return MetadataTableChange(tuple(created), (), self._context.client.reload().config.metadata_partitions)
 
     def missing(self) -> tuple[str, ...]:
         """Partitions that the options ask for and that the metadata table lacks as of now; needs no lock.
@@ -84,7 +137,7 @@ class MetadataServices:
             InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
         """
         writer = self._writer(self._context.client.reload())
-        return tuple(name for name in writer.configured_partitions if not writer.client_has(name))
+        return tuple(name for name in writer.configured_partitions if writer.lacks(name))
 
     def create_index(
         self, name: str, kind: str, columns: Sequence[str], index_options: Mapping[str, str] | None = None
@@ -103,15 +156,38 @@ class MetadataServices:
             InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
             LockTimeoutError: the table is locked by another writer.
         """
-        with self._locked() as client:
+
+        def defined(client: MetaClient) -> IndexDefinition:
             definition = new_index(client, name, kind, columns, index_options or {})
             if definition.name in client.config.metadata_partitions:
                 raise MetadataTableError(f"the table has the index {name} already", path=client.base_path)
+            return definition
+
+        if self._is_asynchronous:
+            return self._build_index(defined)
+        with self._locked() as now:
+            client = drop_dead_builds(replace(self._context, client=now))
+            definition = defined(client)
+            refuse_being_built(client, (definition.name, RECORD_INDEX))
             before = client.config.metadata_partitions
             writer = self._writer(client)
             writer.add_index(definition)
             after = writer.client.config.metadata_partitions
             return MetadataTableChange(tuple(one for one in after if one not in before), (), after)
+
+    def _build_index(self, defined: Callable[[MetaClient], IndexDefinition]) -> MetadataTableChange:
+        """Build an index of a column beside the writers, behind the record index that a secondary one goes by."""
+        definition = defined(self._context.client.reload())
+        created = list(self.build((RECORD_INDEX,) if definition.kind == SECONDARY_INDEX else ()).created)
+
+        def choose(writer: MetadataWriter) -> BuildTarget:
+            definition = defined(writer.client)
+            refuse_being_built(writer.client, (definition.name,))
+            writer.refuse_index(definition)
+            return BuildTarget((definition.name,), definition)
+
+        created += self._builder.build(choose)
+        return MetadataTableChange(tuple(created), (), self._context.client.reload().config.metadata_partitions)
 
     def delete(self, partitions: Collection[str] | None = None) -> MetadataTableChange:
         """Delete the metadata table, or partitions of it; the table's rows stay.
@@ -120,16 +196,22 @@ class MetadataServices:
             partitions: partitions of the metadata table; all, and the metadata table with them, without it.
 
         Raises:
-            MetadataTableError: the metadata table has no such partition.
+            MetadataTableError: the metadata table has no such partition, neither complete nor being built.
             LockTimeoutError: the table is locked by another writer.
         """
         with self._locked() as client:
-            before = client.config.metadata_partitions
+            before = sorted(listed_partitions(client))
             if unknown := sorted(set(partitions or ()) - set(before)):
                 raise MetadataTableError(f"the metadata table has no partition {unknown[0]!r}", path=client.base_path)
+            builds = planned_builds(client)
             MetadataWriter.drop(client, None if partitions is None else list(partitions))
-            after = client.reload().config.metadata_partitions
-            return MetadataTableChange((), tuple(name for name in before if name not in after), after)
+            for build in builds:
+                if partitions is None or set(build.plan.partitions).intersection(partitions):
+                    drop_build(client.reload(), build, self._context.clock)
+            client = client.reload()
+            left = listed_partitions(client)
+            deleted = tuple(name for name in before if name not in left)
+            return MetadataTableChange((), deleted, client.config.metadata_partitions)
 
     def set(self, enabled: bool) -> MetadataTableChange:
         """Switch the metadata table on, which makes it where it is missing, or off, which deletes it.
@@ -152,8 +234,18 @@ class MetadataServices:
                 held.verify()
         quietly(METRICS, None, lambda: report_metrics(self._context.client, self._context.options))
 
+    @property
+    def _is_asynchronous(self) -> bool:
+        return bool(write.METADATA_INDEX_ASYNC.of(self._context.options))
+
+    @property
+    def _builder(self) -> IndexBuilder:
+        return IndexBuilder(self._context, self._writer)
+
     def _initialise(self, client: MetaClient, partitions: Sequence[str] | None) -> MetadataTableChange:
+        client = drop_dead_builds(replace(self._context, client=client))
         writer = self._writer(client)
+        refuse_being_built(client, writer.configured_partitions if partitions is None else partitions)
         created = writer.initialise(partitions, self._context.executor, current=True)
         return MetadataTableChange(created, (), writer.client.config.metadata_partitions)
 

@@ -227,7 +227,7 @@ class ServiceRounds:
         metadata = TableServices(context).metadata
         if set(metadata.missing()) <= self._not_made:
             return
-        created = metadata.init().created
+        created = metadata.build().created
         # A partition that cannot be made of the table's files is not tried again under the lock in each round.
         self._not_made = set(metadata.missing())
         if created:
