@@ -21,7 +21,7 @@ from tests.support.options.read_cases import (
     of_any_scan,
     of_any_stream,
 )
-from tests.support.options.service_cases import FILE_LOCK, LOCK_CASES, SERVICE_CASES, waited
+from tests.support.options.service_cases import FILE_LOCK, INDEX_BUILD_CASES, LOCK_CASES, SERVICE_CASES, waited
 from tests.support.options.sink_cases import SINK_CASES
 from tests.support.options.storage_cases import STORAGE_CASES, s3_client
 from tests.support.options.sync_cases import METASTORE_CASES, ONCE, SYNC_CASES, TO_SYNC, of_client
@@ -31,6 +31,7 @@ from tests.support.options.write_cases import WRITE_CASES, one_batch, put, rows
 _CASES = (
     *WRITE_CASES,
     *SERVICE_CASES,
+    *INDEX_BUILD_CASES,
     *LOCK_CASES,
     *VALIDATOR_CASES,
     *READ_CASES,

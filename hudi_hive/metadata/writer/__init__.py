@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hudi_hive.metadata.writer.building import BuildOvertakenError, IndexBuild, complete_build, drop_build
+from hudi_hive.metadata.writer.building import (
+    BuildOvertakenError,
+    IndexBuild,
+    complete_build,
+    delete_strays,
+    drop_build,
+)
 from hudi_hive.metadata.writer.state import PlannedBuild, listed_partitions, planned_builds
 from hudi_hive.metadata.writer.writer import MetadataWriter
 
@@ -12,6 +18,7 @@ __all__ = [
     "MetadataWriter",
     "PlannedBuild",
     "complete_build",
+    "delete_strays",
     "drop_build",
     "listed_partitions",
     "planned_builds",

@@ -19,7 +19,13 @@ from hudi_hive.write.column_indexes import SECONDARY_INDEX, SliceColumns, new_in
 from hudi_hive.write.coordination import METRICS, quietly, report_metrics
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services.indexing import BuildTarget, IndexBuilder, drop_dead_builds, refuse_being_built
+from hudi_hive.write.services.indexing import (
+    BuildTarget,
+    IndexBuilder,
+    dead_builds,
+    drop_dead_builds,
+    refuse_being_built,
+)
 
 
 @dataclass(frozen=True)
@@ -133,11 +139,16 @@ class MetadataServices:
     def missing(self) -> tuple[str, ...]:
         """Partitions that the options ask for and that the metadata table lacks as of now; needs no lock.
 
+        What dead builds have left is among them.
+
         Raises:
             InvalidOptionError: ``hoodie.metadata.enable=false`` is among the options.
         """
-        writer = self._writer(self._context.client.reload())
-        return tuple(name for name in writer.configured_partitions if writer.lacks(name))
+        now = self._context.reload()
+        writer = self._writer(now.client)
+        missing = [name for name in writer.configured_partitions if writer.lacks(name)]
+        left = [name for build in dead_builds(now) for name in build.plan.partitions]
+        return tuple(dict.fromkeys((*missing, *left)))
 
     def create_index(
         self, name: str, kind: str, columns: Sequence[str], index_options: Mapping[str, str] | None = None

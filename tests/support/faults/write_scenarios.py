@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_hive import HudiTable
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
@@ -28,6 +29,7 @@ from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import MetadataServices, archive_instants, clean, cluster, compact, log_compact
 from hudi_hive.write.writers import LocalWriter
 from tests.support.faults.write_faults import Scenario
+from tests.support.index_builds import die, in_a_process_that_dies, in_the_middle
 
 _SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])
 PROBE: dict[str, Any] = {"id": "probe", "part": "x", "ts": 9, "value": "probe"}
@@ -206,6 +208,47 @@ def has_index_of_values(path: Path) -> bool:
     return "secondary_index_by_value" in MetaClient.load(path).config.metadata_partitions
 
 
+def build_indexes(path: Path, options: dict[str, str]) -> None:
+    """A record index, built beside a write that commits in the middle, as the first build that there is."""
+    services = MetadataServices(_context(path, {**options, **RECORD_INDEX}))
+    with in_the_middle(lambda: write(path, options, rows(5, "a", "dd", "e"))):
+        services.build()
+
+
+def build_index_of_values(path: Path, options: dict[str, str]) -> None:
+    """A secondary index, built beside a write."""
+    if not has_index_of_values(path):
+        services = MetadataServices(_context(path, {**options, "hoodie.metadata.index.async": "true"}))
+        with in_the_middle(lambda: write(path, options, rows(5, "a", "dd", "e"))):
+            services.create_index("by_value", "secondary_index", ["value"])
+
+
+def leave_a_build(path: Path, options: dict[str, str]) -> None:
+    """What a build leaves that died when it had written its base files."""
+    services = MetadataServices(_context(path, {**options, **RECORD_INDEX}))
+    with in_the_middle(die, behind=True):
+        in_a_process_that_dies(services.build)
+
+
+def build_after_all(path: Path, options: dict[str, str]) -> None:
+    """The build of what a dead one has left."""
+    MetadataServices(_context(path, {**options, **RECORD_INDEX})).build()
+
+
+def has_record_index(path: Path) -> bool:
+    config = MetaClient.load(path).config
+    listed = config.properties.get("hoodie.table.metadata.partitions.inflight", "")
+    if not listed and "record_index" in config.metadata_partitions:
+        table = HudiTable.open(path)
+        found = table.metadata.reader.record_locations().select(["key", "partition"]).to_pylist()
+        keys = table.scan(options={"hoodie.enable.data.skipping": "false"}).to_arrow()
+        names = ("_hoodie_record_key", "_hoodie_partition_path")
+        there = sorted(zip(*(keys.column(name).to_pylist() for name in names), strict=True))
+        assert sorted((row["key"], row["partition"]) for row in found) == there, "the index has other keys than rows"
+        return True
+    return False
+
+
 def index_lengths(path: Path, options: dict[str, str]) -> None:
     """Expression indexes of both kinds."""
     services = MetadataServices(_context(path, options))
@@ -346,6 +389,15 @@ SCENARIOS = [
     *_each("upsert_plain", upsert, options=PLAIN),
     *_each("log_compaction", merge_log_blocks, kinds=[MOR], upserts=2, done=has_merged_blocks),
     *_each("secondary_index", index_values, versions=(8, 9), options=RECORD_INDEX, done=has_index_of_values),
+    *_each("index_build", build_indexes, done=has_record_index),
+    *_each("index_build_again", build_after_all, then=[leave_a_build, upsert], done=has_record_index),
+    *_each(
+        "index_build_values",
+        build_index_of_values,
+        versions=(8, 9),
+        options=RECORD_INDEX,
+        done=has_index_of_values,
+    ),
     *_each("upsert_indexes", upsert, versions=(8, 9), options=RECORD_INDEX, then=[index_values, index_lengths]),
     *_each(
         "compaction_indexes",

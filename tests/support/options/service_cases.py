@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,13 +23,13 @@ from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline import TimelineWriter
 from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import instant_to_millis
-from hudi_hive.write.coordination import LocalExecutor, table_lock
+from hudi_hive.write.coordination import LocalExecutor, WriterHeartbeat, table_lock
 from hudi_hive.write.coordination.locks import DynamoDbLock, StorageLock
 from hudi_hive.write.files import run_write_task
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import create_savepoint
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import CleanPolicy, compaction_is_due, plan_clean
+from hudi_hive.write.services import CleanPolicy, TableServices, compaction_is_due, plan_clean
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.made_tables import made_once
@@ -254,6 +255,34 @@ def met(path: Path, options: Mapping[str, str]) -> Any:
     return executor.outcome, "committed"
 
 
+# -- indexes -----------------------------------------------------------------------------------------------------------
+
+
+def indexed(path: Path, options: Mapping[str, str]) -> Any:
+    """Partitions of the metadata table behind a write whose options ask for an index."""
+    make(path)
+    put(path, options, rows())
+    return HudiTable.open(path).client.config.metadata_partitions
+
+
+def built_beside_a_write(path: Path, options: Mapping[str, str]) -> Any:
+    """An index that is built while a write runs, which ends when the build waits for it."""
+    make(path)
+    put(path, {write.COLUMN_STATS.name: "false"}, rows())
+    client = HudiTable.open(path).client
+    writer, instant = TimelineWriter(client.storage, client.config), InstantClock().new_instant(client.timeline)
+    heartbeat = WriterHeartbeat(client.storage, instant)
+    heartbeat.start()
+    running = writer.create_requested("commit", instant)
+
+    def end(seconds: float) -> None:
+        heartbeat.stop()
+        writer.delete(running)
+
+    with patch("hudi_hive.write.services.indexing.index_builder.time.sleep", end):
+        return TableServices.open(client, dict(options)).metadata.build().created
+
+
 # -- locks -------------------------------------------------------------------------------------------------------------
 
 
@@ -400,6 +429,11 @@ SERVICE_CASES = (
     _case(services.LAYOUT_STRATEGY, "z-order", laid_out),
     _case(services.CURVE_BUILD_METHOD, "SAMPLE", laid_out, LAYOUT_STRATEGY="hilbert"),
     _case(services.CURVE_SAMPLE_SIZE, "2", laid_out, LAYOUT_STRATEGY="z-order", CURVE_BUILD_METHOD="SAMPLE"),
+)
+
+INDEX_BUILD_CASES = (
+    Case(write.METADATA_INDEX_ASYNC, Face.WRITE, indexed, "true", {write.RECORD_INDEX.name: "true"}),
+    Case(write.INDEX_CHECK_TIMEOUT, Face.WRITE, built_beside_a_write, "0", {write.RECORD_INDEX.name: "true"}),
 )
 
 LOCK_CASES = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hudi_hive.metadata.reader import METADATA_FOLDER
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.state import PlannedBuild, listed_partitions
 from hudi_hive.table import MetaClient
@@ -53,7 +54,14 @@ def drop_build(client: MetaClient, build: PlannedBuild, clock: InstantClock) -> 
     if build.plan.partitions and not left:
         complete_build(client, build.instant, build.plan.partitions, clock)
         return client
-    if lost := [name for name in left if name in listed_partitions(client)]:
-        client = init.drop_partitions(client, lost)
+    if any(name in listed_partitions(client) for name in left):
+        client = init.drop_partitions(client, left)
+    delete_strays(client, left)
     TimelineWriter(client.storage, client.config).delete(build.instant)
     return client
+
+
+def delete_strays(client: MetaClient, names: Sequence[str]) -> None:
+    """Delete what a build wrote of partitions behind the moment when others dropped them, under the table's lock."""
+    for name in sorted(set(names) - listed_partitions(client)):
+        client.storage.delete_tree(f"{METADATA_FOLDER}/{name}")

@@ -6,8 +6,9 @@ from hudi_hive.write.services.indexing.index_builder import (
     BuildTarget,
     IndexBuilder,
     OpenWriter,
+    dead_builds,
     drop_dead_builds,
     refuse_being_built,
 )
 
-__all__ = ["BuildTarget", "IndexBuilder", "OpenWriter", "drop_dead_builds", "refuse_being_built"]
+__all__ = ["BuildTarget", "IndexBuilder", "OpenWriter", "dead_builds", "drop_dead_builds", "refuse_being_built"]

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from hudi_hive.errors import (
     FileVanishedError,
+    HudiHiveError,
     InstantNotFoundError,
     MetadataTableError,
     PathNotFoundError,
@@ -28,8 +29,11 @@ from hudi_hive.metadata.writer import (
     BuildOvertakenError,
     IndexBuild,
     MetadataWriter,
+    PlannedBuild,
     complete_build,
+    delete_strays,
     drop_build,
+    listed_partitions,
     planned_builds,
 )
 from hudi_hive.options import write
@@ -168,7 +172,7 @@ class IndexBuilder:
             build.begin(writer)
             inflight = context.writer.transition_inflight(INDEXING, requested, just_seen=True)
         except BaseException:
-            is_gone = self._take_back(requested, held=True)
+            is_gone = self._take_back(requested, build.names, held=True)
             quietly(HEARTBEAT, requested, heartbeat.stop if is_gone else heartbeat.abandon)
             raise
         _log.info("%s builds %s", instant.requested, ", ".join(build.names))
@@ -183,8 +187,8 @@ class IndexBuilder:
                 self._renew(run)
             self._make(run)
             return self._finish(run)
-        except Exception:
-            run.is_left = not self._take_back(run.instant.requested)
+        except BaseException:
+            run.is_left = not self._take_back(run.instant.requested, run.build.names)
             raise
 
     def _wait_for(self, run: _Run) -> None:
@@ -225,10 +229,26 @@ class IndexBuilder:
                 run.build.make()
                 return
             except _VANISHED as error:
+                self._refuse_overtaken(run, error)
                 if attempt + 1 == _ATTEMPTS:
                     raise
                 _log.info("%s reads the table anew: %s", run.instant.requested, error)
+            except HudiHiveError as error:
+                self._refuse_overtaken(run, error)
+                raise
             self._renew(run)
+
+    def _refuse_overtaken(self, run: _Run, error: HudiHiveError) -> None:
+        """Refuse to go on where an error came of others, who have dropped the partitions.
+
+        Raises:
+            MetadataTableError: they have dropped the build, too.
+            BuildOvertakenError: it is to begin anew.
+        """
+        client = self._context.client.reload()
+        self._refuse_dropped(client, run)
+        if set(run.build.built) - listed_partitions(client):
+            raise BuildOvertakenError(str(error)) from error
 
     def _finish(self, run: _Run) -> tuple[str, ...]:
         with self._context.lock() as held:
@@ -250,14 +270,15 @@ class IndexBuilder:
                 remedy="build it again if it is wanted",
             )
 
-    def _take_back(self, requested: str, *, held: bool = False) -> bool:
+    def _take_back(self, requested: str, names: Sequence[str], *, held: bool = False) -> bool:
         """Drop what a failed build has made, if that can be: the next one drops it otherwise, as that of a dead one."""
 
         def drop() -> None:
             client = self._context.client.reload()
             for build in planned_builds(client):
                 if build.instant.requested == requested:
-                    drop_build(client, build, self._context.clock)
+                    client = drop_build(client, build, self._context.clock)
+            delete_strays(client, names)
 
         try:
             if held:
@@ -271,22 +292,24 @@ class IndexBuilder:
         return True
 
 
-def drop_dead_builds(now: ServiceContext) -> MetaClient:
-    """Drop what dead builds of this package left, under the table's lock; gives the table behind it.
+def dead_builds(now: ServiceContext) -> list[PlannedBuild]:
+    """What dead builds of this package have left.
 
     A plan without any heartbeat is of Hudi's indexer, which has none: nobody can tell whether that lives.
     """
-    client = now.client
-    builds = planned_builds(client)
-    if not builds:
-        return client
-    beats = heartbeat_mtimes(client.storage)
-    dead = [one for one in builds if one.instant.requested in beats and not is_beating(now, one.instant.requested)]
+    builds = planned_builds(now.client)
+    beats = heartbeat_mtimes(now.client.storage) if builds else {}
+    return [one for one in builds if one.instant.requested in beats and not is_beating(now, one.instant.requested)]
+
+
+def drop_dead_builds(now: ServiceContext) -> MetaClient:
+    """Drop what dead builds left, under the table's lock; gives the table behind it."""
+    dead = dead_builds(now)
     for build in dead:
         _log.warning("dropping the build of %s that died", ", ".join(build.plan.partitions))
         drop_build(now.client.reload(), build, now.clock)
-        remove_heartbeat(client.storage, build.instant.requested)
-    return client.reload() if dead else client
+        remove_heartbeat(now.client.storage, build.instant.requested)
+    return now.client.reload() if dead else now.client
 
 
 def refuse_being_built(client: MetaClient, names: Sequence[str]) -> None:
