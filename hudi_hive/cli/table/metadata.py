@@ -63,7 +63,10 @@ def create(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -
 )
 @with_output
 def init(target: ServiceTarget, partitions: tuple[str, ...], index: str | None, output: Output) -> None:
-    """Make the partitions that are missing in the metadata table, or an index, under the table's lock."""
+    """Make the partitions that are missing in the metadata table, or an index, under the table's lock.
+
+    With --conf hoodie.metadata.index.async=true they are built while writers go on.
+    """
     if index is None:
         table = target.open("metadata table")
         _show_created(lambda: table.metadata.init(partitions or None), output)

@@ -67,7 +67,7 @@ class _Watch:
     click.option("--cluster", is_flag=True, help="Run planned clusterings, and one more when it is due."),
     click.option("--clean", is_flag=True, help="Delete file slices that nothing needs, when that is due."),
     click.option("--archive", is_flag=True, help="Move old instants to the archive."),
-    click.option("--index", is_flag=True, help="Make the partitions of the metadata table that --conf asks for."),
+    click.option("--index", is_flag=True, help="Build the indexes that --conf asks for while writers go on."),
 )
 @option_group(
     "watch",
@@ -78,7 +78,7 @@ class _Watch:
 @with_output
 @click.pass_context
 def service(ctx: click.Context, target: ServiceTarget, chosen: _Chosen, watch: _Watch, output: Output) -> None:
-    """Run table services in a process beside the writers, each under the table's lock, once or with --watch for ever.
+    """Run table services in a process beside the writers, with the table's lock, once or with --watch for ever.
 
     They run when inline services would: --conf hoodie.compact.inline.max.delta.commits,
     hoodie.clustering.inline.max.commits, hoodie.clean.max.commits and so on say when. What writers only planned

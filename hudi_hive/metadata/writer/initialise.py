@@ -73,10 +73,12 @@ from hudi_hive.timeline.instants import DELTA_COMMIT
 COMPLETE_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS
 INFLIGHT_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 
+INITIAL_INSTANTS: Final = "00000000000000"
+"""What the instants begin with by which partitions are made, from version 8 on."""
+
 _DEFINITIONS: Final = HOODIE_TABLE_INDEX_DEFS_PATH
 _DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _CLASSES: Final = "org.apache.hudi.metadata"
-_FIRST_INSTANT: Final = "00000000000000"
 _FIRST_SUFFIX: Final = 10
 
 _log = logging.getLogger(__name__)
@@ -369,7 +371,7 @@ def initial_instant(store: MetadataStore) -> str:
     if store.config.layout == 2:
         candidates = (f"{number:017d}" for number in range(len(taken) + 1))
     else:
-        last = max((i.requested for i in store.data.timeline.completed()), default=_FIRST_INSTANT)
+        last = max((i.requested for i in store.data.timeline.completed()), default=INITIAL_INSTANTS)
         candidates = (f"{last}{number:03d}" for number in range(_FIRST_SUFFIX, _FIRST_SUFFIX + len(taken) + 1))
     return next(instant for instant in candidates if instant not in taken)
 

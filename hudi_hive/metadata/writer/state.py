@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hudi_hive.metadata.reader import METADATA_FOLDER
-from hudi_hive.metadata.writer.initialise import COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS
+from hudi_hive.metadata.writer.initialise import COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS, INITIAL_INSTANTS
 from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import PARTITION_METAFILE
@@ -40,6 +40,24 @@ def is_merged(store: MetadataStore, completed: str) -> bool:
     """Whether a compaction of the metadata table came after a delta commit."""
     commits = [i for i in store.client.timeline.instants if i.action in ("commit", "compaction", "logcompaction")]
     return any(commit.requested > completed for commit in commits)
+
+
+def is_made_behind(store: MetadataStore, partition: str, done: Instant) -> bool:
+    """Whether a partition was made of files behind a completed delta commit, so that its first records tell of that.
+
+    A partition that a compaction has merged since is looked at by :func:`is_merged`.
+
+    Args:
+        store: the metadata table.
+        partition: its partition.
+        done: the delta commit, completed.
+    """
+    first = {group.base_instant for group in store.groups(partition)}
+    if store.config.layout == 1:
+        return any(len(time) > len(done.requested) and time[: len(done.requested)] >= done.requested for time in first)
+    completed = {instant.requested: instant.completed or "" for instant in store.client.timeline.instants}
+    times = [completed.get(time, "") for time in first if time.startswith(INITIAL_INSTANTS)]
+    return any(time > (done.completed or done.requested) for time in times)
 
 
 def listed_partitions(client: MetaClient) -> set[str]:

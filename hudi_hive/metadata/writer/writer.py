@@ -42,13 +42,14 @@ from hudi_hive.metadata.writer.initial import MetadataTaskRunner, keys_of_groups
 from hudi_hive.metadata.writer.making import STATS, WRITTEN_PARTITIONS, MetadataMaker
 from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges
 from hudi_hive.metadata.writer.services import run_services
-from hudi_hive.metadata.writer.state import free_instant, is_merged, listed_partitions
+from hudi_hive.metadata.writer.state import free_instant, is_made_behind, is_merged, listed_partitions
 from hudi_hive.metadata.writer.stats_columns import current_names
 from hudi_hive.metadata.writer.store import MetadataStore, in_threads
 from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.options import locks, write
 from hudi_hive.schema import InternalSchema
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
 
 _INSTANT_LENGTH: Final = 17
@@ -337,31 +338,48 @@ class MetadataWriter(MetadataMaker):
 
     def _take_back(self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None) -> None:
         matching = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
-        if any(done.is_completed for done in matching):
+        if matching and matching[0].is_completed:
             # A build reads the table's files as they were, and nothing tells it that some are taken back.
             self._give_up_builds(self.being_built, f"{instant} takes {target} back")
-        if matching and matching[0].is_completed and is_merged(store, matching[0].completed or target):
-            self._take_out_of_merged(store, instant, target, changes)
-            return
+            if self._has_merged(store, matching[0]):
+                self._take_out_of_merged(store, instant, target, changes)
+                return
         for done in matching:
             store.remove(done, instant)
         if changes is not None and changes.files_added.num_rows:
             self._append(store, free_instant(store, instant), MetadataChanges(files_added=changes.files_added))
 
+    def _has_merged(self, store: MetadataStore, done: Instant) -> bool:
+        """Whether more than its own log files may hold a delta commit: a compaction, or an index made behind it.
+
+        That the write never was complete does not show any more.
+        """
+        if is_merged(store, done.completed or done.requested):
+            return True
+        return any(is_made_behind(store, name, done) for name in self._record_indexes if self.client_has(name))
+
+    @property
+    def _record_indexes(self) -> list[str]:
+        """The indexes of records and columns that are there or being built."""
+        there = listed_partitions(self._client)
+        return [name for name in (RECORD_INDEX,) if name in there] + [
+            one.name for one in written_definitions(self._client, sorted(there))
+        ]
+
     def _take_out_of_merged(
         self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None
     ) -> None:
-        """Take a commit back that a compaction of the metadata table has merged."""
+        """Take a commit back that a compaction of the metadata table has merged, or the making of an index."""
         if changes is None:
             _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
             self._client = init.drop_table(self._client)
             return
-        indexes = [one.name for one in written_definitions(self._client, sorted(listed_partitions(self._client)))]
-        if RECORD_INDEX in listed_partitions(self._client) or indexes:
+        indexes = self._record_indexes
+        if indexes:
             _log.warning("%s has merged %s already: the record index is made anew", store.storage.uri(), target)
-            if indexes:
-                _log.warning("the indexes %s are dropped with it: make them anew", ", ".join(indexes))
-            self._client = init.drop_partitions(self._client, [RECORD_INDEX, *indexes])
+            if others := [name for name in indexes if name != RECORD_INDEX]:
+                _log.warning("the indexes %s are dropped with it: make them anew", ", ".join(others))
+            self._client = init.drop_partitions(self._client, [RECORD_INDEX, *others])
             store = MetadataStore(self._client)
         lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted)
         self._append(store, free_instant(store, instant), lost)

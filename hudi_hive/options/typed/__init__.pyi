@@ -315,6 +315,7 @@ WriteOptions = TypedDict(
         "hoodie.metadata.global.record.level.index.enable": str | bool | float,
         "hoodie.metadata.global.record.level.index.max.filegroup.count": str | bool | float,
         "hoodie.metadata.global.record.level.index.min.filegroup.count": str | bool | float,
+        "hoodie.metadata.index.async": str | bool | float,
         "hoodie.metadata.index.bloom.filter.enable": str | bool | float,
         "hoodie.metadata.index.bloom.filter.file.group.count": str | bool | float,
         "hoodie.metadata.index.bloom.filter.parallelism": str | bool | float,

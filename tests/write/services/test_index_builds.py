@@ -328,3 +328,22 @@ def test_the_plan_of_another_indexer_is_left_alone(tmp_path: Path) -> None:
     assert services(path, PLAIN).metadata.delete(["record_index"]).deleted == ("record_index",)
     assert build(path, "record_index") == ("record_index",)
     check_indexes(path, {"record_index"}, tmp_path)
+
+
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+@pytest.mark.parametrize("version", VERSION_CASES)
+def test_an_index_does_not_outlast_a_commit_that_it_was_made_of(
+    version: int, asynchronous: str, tmp_path: Path
+) -> None:
+    """Its records of that commit would be those of no file; it is made anew, where a write asks for it."""
+    path = make(tmp_path / "t", version, COW)
+    HudiTable.open(path).upsert(rows(3, "new"), options=PLAIN)
+    services(path, {**RECORDS, "hoodie.metadata.index.async": asynchronous}).metadata.init(["record_index"])
+    last = max(i.requested for i in MetaClient.load(path).timeline.write_instants())
+    services(path, PLAIN).rollback(last)
+    assert MetaClient.load(path).config.metadata_partitions == ("files",)
+    HudiTable.open(path).upsert(rows(4, "new", "a"), options=RECORDS)
+    check_indexes(path, {"record_index"}, tmp_path)
+    HudiTable.open(path).upsert(rows(5, "newer", "a"), options=RECORDS)
+    services(path, PLAIN).rollback(max(i.requested for i in MetaClient.load(path).timeline.write_instants()))
+    check_indexes(path, {"record_index"}, tmp_path)
