@@ -32,7 +32,7 @@ from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.merge import merge_changes
 from hudi_hive.table.properties import LAYOUT_OF_VERSION, TableConfig, refuse_format, update_properties
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants import CLEAN, CLUSTERING, REPLACE_COMMIT, SAVEPOINT
+from hudi_hive.timeline.instants import CLEAN, CLUSTERING, INDEXING, REPLACE_COMMIT, SAVEPOINT
 from hudi_hive.write.coordination import LocalExecutor, MetastoreLockFactory, TaskExecutor, table_lock
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
@@ -262,7 +262,9 @@ def _refuse_busy(client: MetaClient) -> None:
                 "the version of a table is not changed while it is written to",
                 path=client.base_path,
                 instant=instant.requested,
-                remedy="wait for the write to end, or roll it back",
+                remedy="delete the index that is being built, or wait"
+                if instant.action == INDEXING
+                else "wait for the write to end, or roll it back",
             )
 
 

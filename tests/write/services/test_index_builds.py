@@ -10,8 +10,10 @@ from typing import Final
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from hudi_hive import HudiTable
+from hudi_hive.cli import cli
 from hudi_hive.errors import MetadataTableError, WriteConflictError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.core import TimelineWriter
@@ -347,3 +349,14 @@ def test_an_index_does_not_outlast_a_commit_that_it_was_made_of(
     HudiTable.open(path).upsert(rows(5, "newer", "a"), options=RECORDS)
     services(path, PLAIN).rollback(max(i.requested for i in MetaClient.load(path).timeline.write_instants()))
     check_indexes(path, {"record_index"}, tmp_path)
+
+
+def test_the_command_builds_indexes_beside_writers(tmp_path: Path) -> None:
+    path = make(tmp_path / "t", 8, COW)
+    words = ["table", "service", str(path), "--index", "--format", "json"]
+    asked = {"hoodie.metadata.index.bloom.filter.enable": "true", **RECORDS}
+    words += [word for name, text in asked.items() for word in ("--conf", f"{name}={text}")]
+    with in_the_middle(lambda: HudiTable.open(path).upsert(rows(3, "a", "e"), options=PLAIN)):
+        result = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert result.exit_code == 0 and "bloom_filters, record_index made" in result.output
+    check_indexes(path, {"bloom_filters", "record_index"}, tmp_path)
