@@ -188,7 +188,8 @@ class MetadataServices:
 
     def _build_index(self, defined: Callable[[MetaClient], IndexDefinition]) -> MetadataTableChange:
         """Build an index of a column beside the writers, behind the record index that a secondary one goes by."""
-        definition = defined(self._context.client.reload())
+        with self._locked() as now:
+            definition = defined(drop_dead_builds(replace(self._context, client=now)))
         created = list(self.build((RECORD_INDEX,) if definition.kind == SECONDARY_INDEX else ()).created)
 
         def choose(writer: MetadataWriter) -> BuildTarget:
