@@ -48,6 +48,8 @@ THEIRS = {
     "hoodie.datasource.write.precombine.field": "ts",
     "hoodie.metadata.enable": "true",
     "hoodie.compact.inline.max.delta.commits": "100",
+    # Hudi 1.1.1 refuses streaming writes where its options ask for an index that is still to be built.
+    "hoodie.metadata.streaming.write.enabled": "false",
     **FEW_TASKS,
 }
 DDL = "id string, part string, ts long, name string"
