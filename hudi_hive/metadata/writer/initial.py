@@ -7,22 +7,21 @@ executor there is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
-from hudi_hive.formats.base import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges, open_base_file
+from hudi_hive.formats.base import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
 from hudi_hive.metadata.reader import (
     ALL_PARTITIONS,
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
-    INDEX_REMOVED_SCHEMA,
     PARTITION_STATS,
     RANGES_SCHEMA,
     ROOT_PARTITION,
@@ -37,14 +36,22 @@ from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer.column_stats import data_files, statistics
 from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics, ranges_of_now
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.slice_keys import (
+    ExchangingRunner,
+    FileTask,
+    MetadataTaskRunner,
+    count_of,
+    keys_of,
+    run_tasks,
+    tasks_of,
+)
 from hudi_hive.metadata.writer.stats_columns import FileColumn, IndexedColumn
 from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.options import write as declared
 from hudi_hive.schema import InternalSchema, as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.bootstrap import is_skeleton, open_table_file
-from hudi_hive.table.logs import BlockRange, scan_logs
+from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
 
@@ -57,44 +64,6 @@ _MOST_BYTES: Final = 1 << 30
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _S = TypeVar("_S")
-
-
-class MetadataTaskRunner(Protocol):
-    """The interface of an executor, which runs a function over tasks."""
-
-    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
-        """The results, in the order of the tasks."""
-
-
-@runtime_checkable
-class ExchangingRunner(MetadataTaskRunner, Protocol):
-    """The interface of an executor whose tasks hand what they make to others, without its coming to this process."""
-
-    def exchange(
-        self,
-        spread: Callable[[_T], list[tuple[int, _R]]],
-        gather: Callable[[int, list[_R]], _S],
-        tasks: Sequence[_T],
-        numbers: int,
-    ) -> list[_S]:
-        """Run ``spread`` over tasks, and ``gather`` over what was given for each number below ``numbers``, if any.
-
-        The results come in the order of the numbers; either may run more than once for the same arguments.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class _FileTask:
-    """One base file to read, and with it the log files of its slice."""
-
-    storage: Storage
-    partition: str
-    file_id: str
-    base_file: str | None
-    log_files: tuple[str, ...]
-    columns: tuple[str, ...]
-    timeline: Any
-    schema: pa.Schema
 
 
 def initial_records(
@@ -152,20 +121,20 @@ class SliceKeys:
     timezone: str
     version: int
 
-    def each(self, slices: pa.Table) -> Iterator[tuple[_FileTask, str]]:
+    def each(self, slices: pa.Table) -> Iterator[tuple[FileTask, str]]:
         """A task for each slice, and the slice's instant."""
         for row in slices.to_pylist():
             logs, nothing = tuple(row["log_files"]), pa.schema([])
             place = row["partition"], row["file_id"], row["base_file"]
-            yield _FileTask(self.storage, *place, logs, (), self.timeline, nothing), row["base_instant"]
+            yield FileTask(self.storage, *place, logs, (), self.timeline, nothing), row["base_instant"]
 
     def count(self, slices: pa.Table) -> int:
         """The number of keys; of files without log files their footers tell it."""
-        return sum(_count_of(task) for task, _ in self.each(slices))
+        return sum(count_of(task) for task, _ in self.each(slices))
 
     def spread(self, groups: int, slices: pa.Table) -> list[tuple[int, Records]]:
         """The records of the slices in a record index, by the number of the file group that they go to."""
-        parts = [_locations(task, _keys_of(task), at, self.timezone, self.version) for task, at in self.each(slices)]
+        parts = [_locations(task, keys_of(task), at, self.timezone, self.version) for task, at in self.each(slices)]
         return [*records.split_by_group(records.join_records(parts), groups)]
 
 
@@ -300,7 +269,7 @@ def _stats_records(
     for of_version, group in _by_version(client, columns, versions, slices):
         own = [column.then for column in of_version if column.then is not None]
         types = pa.schema([(column.name, column.type) for column in own]) if versions else client.schema()
-        tables = _ranges(client, executor, _tasks(client, group, tuple(column.name for column in own), types))
+        tables = _ranges(client, executor, tasks_of(client, group, tuple(column.name for column in own), types))
         of_group = ranges_of_now(pa.concat_tables([RANGES_SCHEMA.empty_table(), *tables]), of_version)
         ranges.append(of_group)
     version = client.config.version
@@ -333,12 +302,12 @@ def _base_files(slices: pa.Table) -> pa.Table:
     return pa.table([slices.column("partition"), slices.column("base_file"), zero], schema=FILES_SCHEMA)
 
 
-def _ranges(client: MetaClient, executor: MetadataTaskRunner | None, tasks: Sequence[_FileTask]) -> list[pa.Table]:
+def _ranges(client: MetaClient, executor: MetadataTaskRunner | None, tasks: Sequence[FileTask]) -> list[pa.Table]:
     """Ranges of base files; both partitions of statistics need them, and a file is read once for each client."""
     read: dict[tuple[str, str | None, tuple[str, ...]], pa.Table] = client.memoize("base_file_ranges", dict)
     names = [(task.partition, task.base_file, task.columns) for task in tasks]
     fresh = {name: task for name, task in zip(names, tasks, strict=True) if name not in read}
-    read.update(zip(fresh, _run(executor, _ranges_of, list(fresh.values())), strict=True))
+    read.update(zip(fresh, run_tasks(executor, _ranges_of, list(fresh.values())), strict=True))
     return [read[name] for name in names]
 
 
@@ -355,7 +324,7 @@ def _has_logs(files: pa.Table) -> bool:
     return bool(pc.any(pc.equal(kind, FileKind.LOG.value), min_count=0).as_py())
 
 
-def _ranges_of(task: _FileTask) -> pa.Table:
+def _ranges_of(task: FileTask) -> pa.Table:
     assert task.base_file is not None
     path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
     with open_table_file(task.storage, path) as file:
@@ -412,9 +381,9 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> I
     """
     config = client.config
     slices = _indexed_slices(client, executor)
-    tasks = _tasks(client, slices, (), pa.schema([]))
+    tasks = tasks_of(client, slices, (), pa.schema([]))
     for task, instant, keys in zip(
-        tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
+        tasks, slices.column("base_instant").to_pylist(), run_tasks(executor, keys_of, tasks), strict=True
     ):
         yield task.partition, _locations(task, keys, instant, config.timezone, config.version)
 
@@ -431,7 +400,7 @@ def _indexed_slices(client: MetaClient, executor: MetadataTaskRunner | None) -> 
     return client.file_system_view(files=files).latest_merged_file_slices()
 
 
-def _locations(task: _FileTask, keys: pa.Table, instant: str, timezone: str, version: int) -> Records:
+def _locations(task: FileTask, keys: pa.Table, instant: str, timezone: str, version: int) -> Records:
     count = keys.num_rows
     key = keys.column("key").combine_chunks()
     partitions = pa.array([task.partition] * count, pa.string())
@@ -439,101 +408,3 @@ def _locations(task: _FileTask, keys: pa.Table, instant: str, timezone: str, ver
     millis = instant_to_millis(instant, timezone)
     key = pa.concat_arrays(key.chunks) if isinstance(key, pa.ChunkedArray) else key
     return records.record_locations(key, partitions, ids, millis, version)
-
-
-def _count_of(task: _FileTask) -> int:
-    if task.log_files or task.base_file is None:
-        return int(_keys_of(task).num_rows)
-    with open_base_file(task.storage, f"{task.partition}/{task.base_file}".lstrip("/")) as file:
-        return int(file.num_rows)
-
-
-def keys_of_groups(client: MetaClient, groups: pa.Table, executor: MetadataTaskRunner | None) -> pa.Table:
-    """Read the keys of file groups from the files of their newest slices.
-
-    Args:
-        client: the table.
-        groups: columns ``partition`` and ``file_id``.
-        executor: runs the reading of files.
-
-    Returns:
-        A table of ``INDEX_REMOVED_SCHEMA``.
-    """
-    wanted = set(zip(groups.column("partition").to_pylist(), groups.column("file_id").to_pylist(), strict=True))
-    slices = client.file_system_view(sorted({path for path, _ in wanted})).latest_merged_file_slices()
-    places = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)
-    tasks = _tasks(
-        client, slices.filter(pa.array([place in wanted for place in places], pa.bool_())), (), pa.schema([])
-    )
-    made = [INDEX_REMOVED_SCHEMA.empty_table()]
-    for task, keys in zip(tasks, _run(executor, _keys_of, tasks), strict=True):
-        rows = {"key": keys.column("key"), "partition": [task.partition] * keys.num_rows}
-        made.append(pa.table({name: rows[name] for name in INDEX_REMOVED_SCHEMA.names}, schema=INDEX_REMOVED_SCHEMA))
-    return pa.concat_tables(made)
-
-
-def row_counts(client: MetaClient, executor: MetadataTaskRunner | None) -> dict[str, int]:
-    """About how many records each partition of the table has: rows of base files, and keys where there are logs alone.
-
-    Args:
-        client: the table.
-        executor: runs the reading of files.
-    """
-    slices = client.file_system_view().latest_merged_file_slices()
-    tasks = _tasks(client, slices, (), pa.schema([]))
-    counts: dict[str, int] = {}
-    for task, count in zip(tasks, _run(executor, _row_count, tasks), strict=True):
-        counts[task.partition] = counts.get(task.partition, 0) + count
-    return counts
-
-
-def _row_count(task: _FileTask) -> int:
-    if task.base_file is None:
-        return _keys_of(task).num_rows
-    with open_base_file(
-        task.storage, f"{task.partition}/{task.base_file}" if task.partition else task.base_file
-    ) as file:
-        return file.num_rows
-
-
-def _keys_of(task: _FileTask) -> pa.Table:
-    keys: list[pa.Array] = []
-    if task.base_file is not None:
-        path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
-        with open_base_file(task.storage, path) as file:
-            keys += [batch.column(0).cast(pa.string()) for batch in file.batches([_KEY])]
-    if task.log_files:
-        logs = scan_logs(
-            task.storage, task.partition, list(task.log_files), blocks=BlockRange(task.timeline), columns=[_KEY]
-        )
-        for block in logs.blocks:
-            if hasattr(block, "batch"):
-                keys.append(pa.concat_arrays([block.batch.column(_KEY).cast(pa.string())]))
-            else:
-                gone = block.table.column("record_key").combine_chunks().cast(pa.string())
-                together = pa.concat_arrays([pa.array([], pa.string()), *keys])
-                keys = [together.filter(pc.invert(pc.is_in(together, value_set=gone)))]
-    return pa.table([pa.concat_arrays([pa.array([], pa.string()), *keys]).unique()], schema=_KEYS_SCHEMA)
-
-
-def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...], schema: pa.Schema) -> list[_FileTask]:
-    timeline = client.timeline if client.config.layout == 1 else None
-    # A source file need not have the partition columns, and statistics must not call them null then.
-    of_skeletons = tuple(name for name in columns if name not in client.config.partition_fields)
-    return [
-        _FileTask(
-            client.storage,
-            row["partition"],
-            row["file_id"],
-            row["base_file"],
-            tuple(row["log_files"]),
-            of_skeletons if is_skeleton(row["base_file"] or "") else columns,
-            timeline,
-            schema,
-        )
-        for row in slices.to_pylist()
-    ]
-
-
-def _run(executor: MetadataTaskRunner | None, function: Callable[[_FileTask], _R], tasks: list[_FileTask]) -> list[_R]:
-    return executor.map(function, tasks) if executor is not None else [function(task) for task in tasks]

@@ -5,10 +5,9 @@ Source: docs/format.md#metadata-table, docs/format.md#metadata-file-groups, docs
 
 from __future__ import annotations
 
-import json
 import logging
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +16,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from hudi_hive.errors import PathExistsError, PathNotFoundError
+from hudi_hive.errors import PathExistsError
 from hudi_hive.formats import format_properties
 from hudi_hive.formats.log import delete_block
 from hudi_hive.metadata.reader import (
@@ -29,8 +28,10 @@ from hudi_hive.metadata.reader import (
     IndexDefinition,
     index_definitions,
 )
-from hudi_hive.metadata.writer.initial import ExchangingRunner, IndexShares
+from hudi_hive.metadata.writer.index_definitions import define_column_index, define_index, forget_indexes
+from hudi_hive.metadata.writer.initial import IndexShares
 from hudi_hive.metadata.writer.records import Records, join_records, split_by_group
+from hudi_hive.metadata.writer.slice_keys import ExchangingRunner
 from hudi_hive.metadata.writer.store import (
     BaseWriter,
     MetadataStore,
@@ -48,7 +49,6 @@ from hudi_hive.names import (
     HOODIE_RECORD_MERGE_MODE,
     HOODIE_RECORD_MERGE_STRATEGY_ID,
     HOODIE_TABLE_BASE_FILE_FORMAT,
-    HOODIE_TABLE_INDEX_DEFS_PATH,
     HOODIE_TABLE_INITIAL_VERSION,
     HOODIE_TABLE_KEYGENERATOR_CLASS,
     HOODIE_TABLE_KEYGENERATOR_TYPE,
@@ -76,8 +76,6 @@ INFLIGHT_PARTITIONS: Final = HOODIE_TABLE_METADATA_PARTITIONS_INFLIGHT
 INITIAL_INSTANTS: Final = "00000000000000"
 """What the instants begin with by which partitions are made, from version 8 on."""
 
-_DEFINITIONS: Final = HOODIE_TABLE_INDEX_DEFS_PATH
-_DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
 _CLASSES: Final = "org.apache.hudi.metadata"
 _FIRST_SUFFIX: Final = 10
 
@@ -420,84 +418,6 @@ def drop_table(client: MetaClient) -> MetaClient:
     lost = [one.name for one in index_definitions(client) if one.name.startswith((SECONDARY_PREFIX, EXPRESSION_PREFIX))]
     forget_indexes(client, (COLUMN_STATS, RECORD_INDEX, *lost))
     return client.with_config(config)
-
-
-def define_index(client: MetaClient, name: str, columns: Sequence[str], *, partitioned: bool = False) -> dict[str, str]:
-    """Add an index to the table's index definitions, which exist from version 8 on.
-
-    Source: docs/format.md#metadata-file-groups.
-
-    Args:
-        client: the table.
-        name: a partition of the metadata table; nothing is done for one that is no index.
-        columns: columns that it has statistics of.
-        partitioned: it is a record index of each partition of the table; before version 9 no other is in there.
-
-    Returns:
-        The property of the table that is to be set behind it.
-    """
-    version = client.config.version
-    if name not in (COLUMN_STATS, RECORD_INDEX) or version < (9 if name == RECORD_INDEX and not partitioned else 8):
-        return {}
-    entry: dict[str, Any] = {
-        "indexName": name,
-        "indexType": name,
-        "indexFunction": "" if name == RECORD_INDEX else name,
-        "sourceFields": list(columns),
-        "indexOptions": {"isPartitioned": str(partitioned).lower()} if name == RECORD_INDEX else {},
-    }
-    if version >= 9:
-        entry["version"] = "V1" if name == RECORD_INDEX else "V2"
-    _change_definitions(client, {name: entry})
-    return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
-
-
-def define_column_index(client: MetaClient, definition: IndexDefinition) -> dict[str, str]:
-    """Add a secondary or expression index to the table's index definitions; returns as :func:`define_index`."""
-    entry: dict[str, Any] = {
-        "indexName": definition.name,
-        "indexType": definition.kind,
-        "indexFunction": definition.function,
-        "sourceFields": list(definition.columns),
-        "indexOptions": dict(definition.options),
-    }
-    if client.config.version >= 9:
-        entry["version"] = definition.version
-    _change_definitions(client, {definition.name: entry})
-    return {} if client.config.properties.get(_DEFINITIONS) else {_DEFINITIONS: _DEFINITIONS_PATH}
-
-
-def rename_columns(client: MetaClient, current: Callable[[Sequence[str]], list[str]]) -> None:
-    """Add what columns are called now to the statistics in the table's index definitions.
-
-    Args:
-        client: the table.
-        current: gives the names that are to be in the definition for those that are.
-    """
-    if client.config.version < 8:
-        return
-    defined = next((item for item in index_definitions(client) if item.name == COLUMN_STATS), None)
-    if defined is not None and (names := current(defined.columns)) != list(defined.columns):
-        define_index(client, COLUMN_STATS, names)
-
-
-def forget_indexes(client: MetaClient, names: Iterable[str]) -> None:
-    """Remove indexes from the table's index definitions."""
-    if client.config.version >= 8:
-        _change_definitions(client, dict.fromkeys(names))
-
-
-def _change_definitions(client: MetaClient, changes: Mapping[str, dict[str, Any] | None]) -> None:
-    try:
-        definitions = json.loads(client.storage.read_bytes(_DEFINITIONS_PATH))
-    except PathNotFoundError:
-        definitions = {"indexDefinitions": {}}
-    entries = {**definitions["indexDefinitions"], **changes}
-    entries = {name: entry for name, entry in entries.items() if entry is not None}
-    if entries == definitions["indexDefinitions"]:
-        return
-    text = json.dumps({**definitions, "indexDefinitions": entries}, indent=2)
-    client.storage.replace_bytes(_DEFINITIONS_PATH, text.encode())
 
 
 def _write_metafile(storage: Storage, partition: str, instant: str) -> None:

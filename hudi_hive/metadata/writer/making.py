@@ -24,14 +24,13 @@ from hudi_hive.metadata.reader import (
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.column_indexes import ColumnIndexRecords, RowSource, is_written
 from hudi_hive.metadata.writer.initial import (
-    ExchangingRunner,
-    MetadataTaskRunner,
     index_records_of_partitions,
     index_shares,
     initial_records,
     record_index_groups,
 )
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.slice_keys import ExchangingRunner, MetadataTaskRunner
 from hudi_hive.metadata.writer.state import listed_partitions, partitions_being_built
 from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_columns
 from hudi_hive.metadata.writer.store import MetadataStore

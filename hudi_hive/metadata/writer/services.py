@@ -37,11 +37,11 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
-from hudi_hive.metadata.writer.column_indexes import PARTITION_STAT, merged_by_kind
-from hudi_hive.metadata.writer.initial import MetadataTaskRunner
+from hudi_hive.metadata.writer.column_indexes import PARTITION_STAT
 from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.slice_keys import MetadataTaskRunner
 from hudi_hive.metadata.writer.store import BaseWriter, MetadataStore, in_threads
 from hudi_hive.options import services, write
 from hudi_hive.table.view import list_folders

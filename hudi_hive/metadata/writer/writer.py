@@ -38,10 +38,11 @@ from hudi_hive.metadata.writer.changed_files import (
 from hudi_hive.metadata.writer.column_indexes import RowSource, written_definitions
 from hudi_hive.metadata.writer.column_stats import Statistics, statistics
 from hudi_hive.metadata.writer.evolved_stats import EvolvedStatistics
-from hudi_hive.metadata.writer.initial import MetadataTaskRunner, keys_of_groups
+from hudi_hive.metadata.writer.index_definitions import rename_columns
 from hudi_hive.metadata.writer.making import STATS, WRITTEN_PARTITIONS, MetadataMaker
 from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges
 from hudi_hive.metadata.writer.services import run_services
+from hudi_hive.metadata.writer.slice_keys import MetadataTaskRunner, keys_of_groups
 from hudi_hive.metadata.writer.state import free_instant, is_made_behind, is_merged, listed_partitions
 from hudi_hive.metadata.writer.stats_columns import current_names
 from hudi_hive.metadata.writer.store import MetadataStore, in_threads
@@ -210,7 +211,7 @@ class MetadataWriter(MetadataMaker):
         """Add the names of now to the definition of the statistics."""
         versions = self.schema_versions() if STATS & listed_partitions(self._client) else ()
         if versions:
-            init.rename_columns(self._client, lambda names: current_names(names, versions))
+            rename_columns(self._client, lambda names: current_names(names, versions))
 
     def repaired(self) -> MetadataStore | None:
         """Open the metadata table and take back what dead writers left in it, under the table's lock.

@@ -26,9 +26,9 @@ from hudi_hive.metadata.reader import (
     MetadataTable,
 )
 from hudi_hive.metadata.writer import initialise as init
-from hudi_hive.metadata.writer.initial import row_counts
 from hudi_hive.metadata.writer.making import STATS, MetadataMaker
 from hudi_hive.metadata.writer.records import RecordChanges, Records, split_by_group
+from hudi_hive.metadata.writer.slice_keys import row_counts
 from hudi_hive.metadata.writer.state import listed_partitions
 from hudi_hive.metadata.writer.store import MetadataFileGroup, MetadataStore, group_prefix, in_threads
 from hudi_hive.metadata.writer.writer import MetadataWriter
@@ -221,7 +221,7 @@ class IndexBuild:
     ) -> None:
         def write(job: tuple[int, Records]) -> dict[str, Any]:
             group = groups[job[0]]
-            return init.write_base(store, name, group.file_id, group.base_instant, job[1])
+            return init.write_base(store.writer, name, group.file_id, group.base_instant, job[1])
 
         self._bases[name] |= {group.file_id: _Base(group.base_instant, None) for group in groups}
         jobs = split_by_group(records, len(groups), store.hashed(name))
