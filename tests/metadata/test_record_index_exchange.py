@@ -11,7 +11,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import RECORD_INDEX, MetadataChanges
-from hudi_hive.metadata.writer import MetadataWriter, initial, services
+from hudi_hive.metadata.writer import MetadataWriter, initial, services, slice_keys
 from hudi_hive.table import MetaClient
 
 KEYS = 400
@@ -87,8 +87,8 @@ def test_tasks_make_what_one_process_makes(table):
 def test_keys_are_counted_by_footers_where_there_are_no_log_files(table, monkeypatch):
     client = MetaClient.load(table.client.storage.root)
     with_keys = []
-    keys_of = initial._keys_of
-    monkeypatch.setattr(initial, "_keys_of", lambda task: with_keys.append(task) or keys_of(task))
+    keys_of = slice_keys.keys_of
+    monkeypatch.setattr(slice_keys, "keys_of", lambda task: with_keys.append(task) or keys_of(task))
     assert initial.index_shares(client, Executors()).count == KEYS - 7
     assert all(task.log_files for task in with_keys)
 
