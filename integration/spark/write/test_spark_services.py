@@ -225,6 +225,28 @@ def test_services_run_as_spark_tasks(spark, tmp_path, failing_attempts):
     assert not validate(MetaClient.load(str(path))).errors
 
 
+def test_log_compactions_run_as_spark_tasks(spark, tmp_path, failing_attempts):
+    path = tmp_path / "trips"
+    write(trips(spark, 0, 20), path, "bulk_insert")
+    for step in range(3):
+        write(trips(spark, step, 10, 2.0 + step), path, "upsert")
+    model = rows_of(path)
+    options = {"hoodie.log.compaction.blocks.threshold": "2"}
+    (planned,) = hudi_spark.log_compact(spark, path, options, schedule=True)
+    assert planned.action == "logcompaction" and rows_of(path) == model
+    failing_attempts["of a task"] = 1
+    (done,) = hudi_spark.log_compact(spark, path, options, execute=True)
+    failing_attempts["of a task"] = 0
+    assert (done.requested, done.action) == (planned.requested, "deltacommit")
+    assert rows_of(path) == model
+    assert hudi_spark.log_compact(spark, path, options) == []
+    write(trips(spark, 5, 25, 9.0), path, "upsert")
+    model |= {f"k{number}": 9.0 for number in range(5, 25)}
+    assert rows_of(path) == model
+    assert len(hudi_spark.compact(spark, path)) == 1
+    assert rows_of(path) == model
+
+
 def test_a_record_index_is_made_without_its_keys_on_the_driver(spark, tmp_path, monkeypatch):
     path = tmp_path / "trips"
     write(trips(spark, 0, 60), path, "bulk_insert")
