@@ -30,7 +30,15 @@ from hudi_hive.write.index import existing_records, one_array
 from hudi_hive.write.records.keyed_records import KeyedRecords
 from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE
 
-LINES_SCHEMA: Final = pa.schema([*RECORD_LOCATIONS, ("is_gone", pa.bool_())])
+LINES_SCHEMA: Final = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("is_new", pa.bool_()),
+        ("is_gone", pa.bool_()),
+    ]
+)
 """Where changes go; ``is_gone`` marks records that are deleted there."""
 
 LookUp = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
