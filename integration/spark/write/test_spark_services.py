@@ -253,9 +253,10 @@ def test_a_record_index_is_made_without_its_keys_on_the_driver(spark, tmp_path, 
     write(trips(spark, 10, 20, 2.0), path, "upsert")
     write(trips(spark, 0, 5), path, "delete")
     read = []
-    initial, records = (sys.modules[f"{METADATA}.{name}"] for name in ("initial", "records"))
-    keys_of, locations = initial._keys_of, records.record_locations
-    monkeypatch.setattr(initial, "_keys_of", lambda task: read.append(task) or keys_of(task))
+    initial, slice_keys, records = (sys.modules[f"{METADATA}.{name}"] for name in ("initial", "slice_keys", "records"))
+    keys_of, locations = slice_keys.keys_of, records.record_locations
+    for module in (initial, slice_keys):
+        monkeypatch.setattr(module, "keys_of", lambda task: read.append(task) or keys_of(task))
     monkeypatch.setattr(records, "record_locations", lambda *args: read.append(args) or locations(*args))
     options = {"hoodie.metadata.record.index.min.filegroup.count": "3"}
     spark.sparkContext.setJobGroup("record index", "")
