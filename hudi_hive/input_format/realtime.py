@@ -31,12 +31,12 @@ from hudi_hive.input_format.plan import (
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
 from hudi_hive.input_format.snapshot import LISTED_FILE_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.metadata.reader import newest_write_time
 from hudi_hive.options import jobs, read
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.core import (
     cleaned_error,
     missing_files,
-    newest_slice_instant,
     plan_of_slices,
     refuse_cleaned_files,
     slices_of_range,
@@ -267,7 +267,7 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
         client.refuse_removed_files()
     if as_of is not None:
         refuse_cleaned_files(client, as_of, listed, inputs.reads, logs=True)
-    slices = view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(client.timeline))
+    slices = view.latest_merged_file_slices(as_of if as_of is not None else newest_write_time(client.timeline))
     return _covered(inputs, with_paths(slices))
 
 

@@ -18,7 +18,7 @@ def store(storage: Storage, instant: str, expressions: str, default: int = 2, ru
     storage.write_bytes(f"{FOLDER}/{instant}.hashing_config", json.dumps(told, indent=2).encode())
 
 
-def test_the_first_rule_that_is_found_in_a_path_counts() -> None:
+def test_the_first_expression_that_matches_a_partition_path_gives_its_buckets() -> None:
     rules = BucketRules.parse(r" \d{4}-(06-(01|17)|11-11), 8 ;2024,4;^day=,3;", 2)
     paths = {"day=2024-06-01": 8, "2023-11-11/x": 8, "2024-06-02": 4, "day=2023": 3, "x/day=2023": 2, "": 2}
     assert {path: rules.buckets(path) for path in paths} == paths

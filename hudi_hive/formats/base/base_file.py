@@ -147,6 +147,27 @@ class OpenBaseFile(NamedColumns):
         self.stream.close()
 
 
+class UndividedBaseFile(OpenBaseFile):
+    """Base class of base files that are read as one part, and of which no statistics tell what to leave out.
+
+    Attributes:
+        size: bytes of the file.
+    """
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
+        super().__init__(stream, path, counters, schema)
+        self.size = int(stream.size())
+
+    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        """Numbers of row groups: all, and those left to read under a filter."""
+        del skip
+        return 1, 1
+
+    def row_ranges(self) -> list[ByteRange]:
+        """The byte range of each part of the file that can be read alone."""
+        return [(0, self.size)]
+
+
 def in_range(part: ByteRange, byte_range: ByteRange | None) -> bool:
     """Whether a part of a file is read with a ``byte_range`` of :meth:`BaseFile.batches`: its middle lies there."""
     if byte_range is None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns, in_range
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, UndividedBaseFile, empty_columns, in_range
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
 from hudi_hive.names import RECORD_KEY_COLUMN
@@ -29,7 +29,7 @@ _MOST_KEYS: Final = 1_000
 """Keys up to which a file is asked key by key."""
 
 
-class HFileBaseFile(OpenBaseFile):
+class HFileBaseFile(UndividedBaseFile):
     """An open HFile of records."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
@@ -40,7 +40,6 @@ class HFileBaseFile(OpenBaseFile):
             raise CorruptFileError("HFile without the Avro schema of its records", path=path)
         self._writer_schema: Mapping[str, Any] = schema
         super().__init__(stream, path, counters, avro_to_arrow(dict(schema)))
-        self._size = int(stream.size())
 
     @property
     def num_rows(self) -> int:
@@ -51,15 +50,6 @@ class HFileBaseFile(OpenBaseFile):
     def writer(self) -> str:
         """The name of the program that wrote the file, from its footer; empty without one."""
         return ""
-
-    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
-        """Numbers of row groups: all, and those left to read under a filter."""
-        del skip  # no statistics
-        return 1, 1
-
-    def row_ranges(self) -> list[ByteRange]:
-        """The byte range of each part of the file that can be read alone."""
-        return [(0, self._size)]
 
     def batches(
         self,
@@ -73,7 +63,7 @@ class HFileBaseFile(OpenBaseFile):
         """Read rows as record batches; see :meth:`BaseFile.batches`."""
         del use_threads  # one thread
         names = self.require_columns(columns)
-        if not in_range((0, self._size), byte_range):
+        if not in_range((0, self.size), byte_range):
             return
         keys = None if skip is None or _RECORD_KEY not in skip.columns else skip.required_values(_RECORD_KEY)
         if keys is not None and len(keys) <= _MOST_KEYS:

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     StorageError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns, in_range
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, UndividedBaseFile, empty_columns, in_range
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import mapped_errors, spill_folder
@@ -43,11 +43,11 @@ _PLACE: Final = re.compile(r",? ?\S+\.rs:\d+(:\d+)?")
 _DAMAGED: Final = "restore the file or roll its commit back"
 
 
-class LanceBaseFile(OpenBaseFile):
+class LanceBaseFile(UndividedBaseFile):
     """An open Lance file."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
-        self._stream, self._path, self._size = stream, path, int(stream.size())
+        self._stream = stream
         _require_package(path)
         self._copy = _copied(stream, path, counters) if remote else None
         try:
@@ -77,15 +77,6 @@ class LanceBaseFile(OpenBaseFile):
         """The name of the program that wrote the file, from its footer; empty without one."""
         return "lance"
 
-    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
-        """Numbers of row groups: all, and those left to read under a filter."""
-        del skip  # no statistics
-        return 1, 1
-
-    def row_ranges(self) -> list[ByteRange]:
-        """The byte range of each part of the file that can be read alone."""
-        return [(0, self._size)]
-
     def batches(
         self,
         columns: Sequence[str],
@@ -98,7 +89,7 @@ class LanceBaseFile(OpenBaseFile):
         """Read rows as record batches; see :meth:`BaseFile.batches`."""
         del skip, use_threads  # no statistics, and threads of Lance's own
         names = self.require_columns(columns)
-        if not in_range((0, self._size), byte_range):
+        if not in_range((0, self.size), byte_range):
             return
         if not names:
             yield empty_columns(self._rows)

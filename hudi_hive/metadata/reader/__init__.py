@@ -23,7 +23,7 @@ from hudi_hive.metadata.reader.definitions import (
 )
 from hudi_hive.metadata.reader.evolved_ranges import Bounds, promoted_bounds, ranges_by_id
 from hudi_hive.metadata.reader.file_group import FileGroup
-from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
+from hudi_hive.metadata.reader.instants import ValidInstants, last_write_time, missing_write, newest_write_time
 from hudi_hive.metadata.reader.keys import (
     ALL_PARTITIONS,
     RECORD_INDEX_PREFIX,
@@ -119,6 +119,7 @@ __all__ = [
     "indexed_function",
     "is_partitioned_index",
     "keeps_each_in_step",
+    "last_write_time",
     "list_committed",
     "list_partitions",
     "locations",

@@ -107,10 +107,18 @@ class ValidInstants:
         return self._rolled_back
 
 
-def newest_write_time(metadata: Timeline) -> str | None:
-    """The upper bound of slices of a metadata table: its last write or pending compaction."""
-    writes = [i.requested for i in metadata.instants if i.is_write and (i.is_completed or i.action == "compaction")]
+def newest_write_time(timeline: Timeline) -> str | None:
+    """Upper bound of the newest slices of a table: its last write, a pending compaction's new slice included.
+
+    Source: docs/format.md#file-groups-and-file-slices.
+    """
+    writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)
+
+
+def last_write_time(data: Timeline) -> str:
+    """Requested time of the last completed write of a table; empty without one."""
+    return max((instant.requested for instant in data.write_instants()), default="")
 
 
 def holds_last_compaction(files: pa.Table, metadata: Timeline) -> bool:

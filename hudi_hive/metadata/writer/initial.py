@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from hudi_hive.metadata.reader import (
     MetadataTable,
     column_type,
     committed_files,
+    last_write_time,
     partition_identifier,
 )
 from hudi_hive.metadata.writer import records
@@ -42,11 +43,11 @@ from hudi_hive.metadata.writer.slice_keys import (
     MetadataTaskRunner,
     count_of,
     keys_of,
+    log_timeline,
     run_tasks,
     tasks_of,
 )
 from hudi_hive.metadata.writer.stats_columns import FileColumn, IndexedColumn
-from hudi_hive.names import RECORD_KEY_COLUMN
 from hudi_hive.options import write as declared
 from hudi_hive.schema import InternalSchema, as_in_table
 from hudi_hive.storage import Storage
@@ -55,15 +56,10 @@ from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
 
-_KEY: Final = RECORD_KEY_COLUMN
 _MOST_SHARES: Final = 10_000
 """Tasks in which the keys of all slices are read, at most."""
-_KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
 _RECORD_BYTES: Final = 48
 _MOST_BYTES: Final = 1 << 30
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-_S = TypeVar("_S")
 
 
 def initial_records(
@@ -124,9 +120,7 @@ class SliceKeys:
     def each(self, slices: pa.Table) -> Iterator[tuple[FileTask, str]]:
         """A task for each slice, and the slice's instant."""
         for row in slices.to_pylist():
-            logs, nothing = tuple(row["log_files"]), pa.schema([])
-            place = row["partition"], row["file_id"], row["base_file"]
-            yield FileTask(self.storage, *place, logs, (), self.timeline, nothing), row["base_instant"]
+            yield FileTask.of(self.storage, self.timeline, row), row["base_instant"]
 
     def count(self, slices: pa.Table) -> int:
         """The number of keys; of files without log files their footers tell it."""
@@ -149,8 +143,7 @@ def index_shares(client: MetaClient, executor: ExchangingRunner) -> IndexShares:
     size = max(1, -(-len(rows) // _MOST_SHARES))
     # Taken, since a pickled slice of a table may hold all of it.
     shares = [slices.take(rows[at : at + size]) for at in range(0, len(rows), size)]
-    timeline = client.timeline if client.config.layout == 1 else None
-    keys = SliceKeys(client.storage, timeline, client.config.timezone, client.config.version)
+    keys = SliceKeys(client.storage, log_timeline(client), client.config.timezone, client.config.version)
     return IndexShares(shares, keys, sum(executor.map(keys.count, shares)))
 
 
@@ -240,7 +233,7 @@ def _filter_records(client: MetaClient, executor: MetadataTaskRunner | None) -> 
         return executor.map(read, paths) if executor is not None else [read(path) for path in paths]
 
     _, files = listed_files(client, executor)
-    instant = max((i.requested for i in client.timeline.write_instants()), default="")
+    instant = last_write_time(client.timeline)
     return filter_records(client.storage, files, files.slice(0, 0), instant, client.config.version, run)
 
 
@@ -326,8 +319,7 @@ def _has_logs(files: pa.Table) -> bool:
 
 def _ranges_of(task: FileTask) -> pa.Table:
     assert task.base_file is not None
-    path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
-    with open_table_file(task.storage, path) as file:
+    with open_table_file(task.storage, task.base_path) as file:
         roots = list(dict.fromkeys(_root(file.schema, name) for name in task.columns))
         present = [root for root in roots if root in file.schema.names]
         of_file = pa.schema([file.schema.field(root) for root in present])
@@ -381,7 +373,7 @@ def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> I
     """
     config = client.config
     slices = _indexed_slices(client, executor)
-    tasks = tasks_of(client, slices, (), pa.schema([]))
+    tasks = tasks_of(client, slices)
     for task, instant, keys in zip(
         tasks, slices.column("base_instant").to_pylist(), run_tasks(executor, keys_of, tasks), strict=True
     ):

@@ -20,6 +20,7 @@ from hudi_hive.metadata.reader import (
     SECONDARY_PREFIX,
     IndexDefinition,
     is_partitioned_index,
+    last_write_time,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.column_indexes import ColumnIndexRecords, RowSource, is_written
@@ -279,7 +280,7 @@ class MetadataMaker:
         needed = (FILES, RECORD_INDEX) if definition.name.startswith(SECONDARY_PREFIX) else (FILES,)
         self.initialise([*self._client.config.metadata_partitions, *needed], self.executor, current=True)
         store = MetadataStore(self._client)
-        made = self.column_indexes((definition,)).initial(definition, _last_write(self._client))
+        made = self.column_indexes((definition,)).initial(definition, last_write_time(self._client.timeline))
         with init.NewPartitions(store, is_new=False) as new:
             new.define_column_index(definition)
             new.add(definition.name, self.groups(definition.name, len(made)), made)
@@ -346,7 +347,3 @@ class MetadataMaker:
             schema = with_meta_fields(avro_to_arrow(dict(avro)))
             self._indexed = avro, indexed_columns(self._client, schema, self.options, self.schema_versions())
         return self._indexed[1]
-
-
-def _last_write(client: MetaClient) -> str:
-    return max((instant.requested for instant in client.timeline.write_instants()), default="")

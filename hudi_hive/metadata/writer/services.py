@@ -148,8 +148,12 @@ def execute_compaction(store: MetadataStore, instant: str, executor: MetadataTas
         store.instants.transition_inflight(COMPACTION, instant)
     operations = plan.operations.to_pylist()
     _delete_outputs(store, instant, {row["partition"] for row in operations})
-    for row in operations:
-        row["base_size"] = store.storage.size(f"{row['partition']}/{row['base_file']}") if row["base_file"] else 0
+
+    def with_size(row: dict[str, Any]) -> dict[str, Any]:
+        size = store.storage.size(f"{row['partition']}/{row['base_file']}") if row["base_file"] else 0
+        return {**row, "base_size": size}
+
+    operations = in_threads(with_size, operations)
     merge = MergeGroup(store.writer, instant, ValidInstants(store.data.timeline, timeline))
     is_large = sum(row["base_size"] for row in operations) >= _SPREAD_BYTES
     run = executor.map if executor is not None and is_large else in_threads

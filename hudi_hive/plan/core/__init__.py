@@ -31,7 +31,6 @@ from hudi_hive.plan.core.snapshot import (
     earliest_retained,
     refuse_cleaned_files,
 )
-from hudi_hive.plan.core.spread_slices import newest_slice_instant
 
 __all__ = [
     "CDC_SCHEMA",
@@ -54,7 +53,6 @@ __all__ = [
     "merges_logs",
     "missing_files",
     "narrowed_plan",
-    "newest_slice_instant",
     "partitions_matching",
     "plan_of_files",
     "plan_of_slices",

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import FileLookup, MetadataTable
-from hudi_hive.metadata.reader import METADATA_SOURCE
+from hudi_hive.metadata.reader import METADATA_SOURCE, newest_write_time
 from hudi_hive.plan.model import PLAN_SCHEMA, base_files_as_slices, with_paths
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import FileSystemView
@@ -72,19 +72,8 @@ def slices_of_view(view: FileSystemView, timeline: Timeline, *, merged: bool, as
         as_of: newest requested time to see.
     """
     if merged:
-        return with_paths(
-            view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(timeline))
-        )
+        return with_paths(view.latest_merged_file_slices(as_of if as_of is not None else newest_write_time(timeline)))
     return base_files_as_slices(view.latest_base_files(as_of))
-
-
-def newest_slice_instant(timeline: Timeline) -> str | None:
-    """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included.
-
-    Source: docs/format.md#file-groups-and-file-slices.
-    """
-    writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
-    return max(writes, default=None)
 
 
 def spread_slices(client: MetaClient, partitions: Sequence[str], *, merged: bool) -> SlicesOfFiles | None:

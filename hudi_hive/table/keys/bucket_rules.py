@@ -104,6 +104,4 @@ def stored_bucket_rules(storage: Storage, pending: frozenset[str]) -> BucketRule
 
 def remove_bucket_rules(storage: Storage, instant: str) -> None:
     """Delete the rules that an instant which is rolled back has given the table, if any."""
-    path = f"{_FOLDER}/{instant}{_SUFFIX}"
-    if storage.exists(path):
-        storage.delete_files([path])
+    storage.delete(f"{_FOLDER}/{instant}{_SUFFIX}")

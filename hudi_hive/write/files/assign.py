@@ -145,7 +145,7 @@ def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
         partitions: partition path of each new row.
         assignment: what :func:`assign_inserts` gave for their counts.
     """
-    encoded = partitions if isinstance(partitions, pa.DictionaryArray) else partitions.dictionary_encode()
+    encoded = partitions.dictionary_encode()
     code = encoded.indices.to_numpy(zero_copy_only=False)
     lines = pc.index_in(assignment.column("partition").combine_chunks(), value_set=encoded.dictionary)
     order_of_lines = np.argsort(lines.to_numpy(zero_copy_only=False), kind="stable")

@@ -236,20 +236,11 @@ def number_file_groups(places: pa.Table) -> tuple[list[FileGroupId], np.ndarray]
     """
     if not places.num_rows:
         return [], np.empty(0, np.int64)
-    partition, file_id = (_encoded(places.column(name)) for name in ("partition", "file_id"))
-    numbers, first = _pairs(_codes(partition), _codes(file_id), len(file_id.dictionary))
+    partition, file_id = (places.column(name).combine_chunks().dictionary_encode() for name in ("partition", "file_id"))
+    of_partitions, of_files = (one.indices.to_numpy(zero_copy_only=False) for one in (partition, file_id))
+    numbers, first = _pairs(of_partitions, of_files, len(file_id.dictionary))
     named = places.select(["partition", "file_id"]).take(pa.array(first))
     return list(zip(named["partition"].to_pylist(), named["file_id"].to_pylist(), strict=True)), numbers
-
-
-def _encoded(names: pa.ChunkedArray) -> pa.DictionaryArray:
-    array = names.combine_chunks()
-    return array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
-
-
-def _codes(encoded: pa.DictionaryArray) -> np.ndarray:
-    numbers: np.ndarray = encoded.indices.to_numpy(zero_copy_only=False)
-    return numbers
 
 
 def _pairs(partitions: np.ndarray, file_ids: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

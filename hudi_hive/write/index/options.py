@@ -44,7 +44,7 @@ class IndexOptions:
             settings: index settings of a write.
             table: the table's properties.
         """
-        fields, rules = settings.bucket_fields or table.record_keys, settings.bucket_rules
+        fields = settings.bucket_fields or table.record_keys
         return cls(
             kind=settings.kind,
             is_global=settings.kind.is_global,
@@ -54,5 +54,5 @@ class IndexOptions:
             buckets=settings.bucket_count,
             hash_fields=fields,
             consistent=settings.hashes_consistently,
-            rules=None if rules is None else BucketRules.parse(rules, settings.bucket_count),
+            rules=settings.rules,
         )

@@ -29,7 +29,6 @@ from hudi_hive.options import (
 from hudi_hive.options import table as table_options
 from hudi_hive.secret_references import SecretOptions
 from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
-from hudi_hive.table.keys import BucketRules
 from hudi_hive.table.merge import MergeSpec, register_mergers
 from hudi_hive.table.properties import refuse_to_write
 from hudi_hive.write.options.merger_classes import strategies_of
@@ -384,7 +383,7 @@ def _check_bucket_rules(index: IndexSettings) -> None:
             remedy=f"leave it out, or set {write.INDEX_TYPE}=BUCKET and {buckets.BUCKET_ENGINE}=SIMPLE",
         )
     try:
-        BucketRules.parse(index.bucket_rules, index.bucket_count)
+        _ = index.rules
     except ValueError as error:
         raise InvalidOptionError(f"{name}: {error}", remedy="give EXPRESSION,BUCKETS;EXPRESSION,BUCKETS …") from error
 

@@ -27,6 +27,7 @@ from hudi_hive.options import (
     table,
     write,
 )
+from hudi_hive.table.keys import BucketRules
 
 __all__ = [
     "ArchiveSettings",
@@ -132,6 +133,15 @@ class IndexSettings:
     merge_threshold: float = buckets.BUCKET_MERGE.field()
     bucket_fields: tuple[str, ...] = buckets.BUCKET_FIELDS.field()
     bucket_rules: str | None = buckets.BUCKET_RULES.field()
+
+    @property
+    def rules(self) -> BucketRules | None:
+        """Buckets by partition; None if all have as many.
+
+        Raises:
+            ValueError: see :meth:`BucketRules.parse`.
+        """
+        return None if self.bucket_rules is None else BucketRules.parse(self.bucket_rules, self.bucket_count)
 
     @property
     def hashes_consistently(self) -> bool:

@@ -75,7 +75,7 @@ def test_null_structs_of_newer_versions(tmp_path: Path, version: str) -> None:
     assert plain(read(write(tmp_path / "a.lance", table, version))) == plain(table)
 
 
-def test_a_file_tells_its_rows_and_is_one_part(tmp_path: Path) -> None:
+def test_lance_files_have_one_row_range_and_a_number_of_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.lance", numbers())
     with open_base_file(Storage(str(tmp_path)), "a.lance", size=path.stat().st_size) as file:
         assert (file.num_rows, file.writer, file.groups(None)) == (ROWS, "lance", (1, 1))
@@ -120,7 +120,7 @@ def test_files_of_a_store_are_copied_part_by_part(tmp_path: Path, monkeypatch: p
     assert counts["reads"] == -(-path.stat().st_size // 1000)
 
 
-def test_a_machine_without_the_package_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_without_pylance_names_the_extra_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "a.lance", numbers())
     monkeypatch.setitem(sys.modules, "lance.file", None)
     with pytest.raises(MissingDependencyError, match="pylance") as raised:

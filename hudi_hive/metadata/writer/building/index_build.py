@@ -24,6 +24,7 @@ from hudi_hive.metadata.reader import (
     SECONDARY_PREFIX,
     IndexDefinition,
     MetadataTable,
+    last_write_time,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.making import STATS, MetadataMaker
@@ -233,5 +234,5 @@ class IndexBuild:
         if self.definition is None:
             columns = writer.statistics_columns() if name in STATS else ()
             return writer.records_of(name, columns, writer.executor)
-        last = max((instant.requested for instant in writer.client.timeline.write_instants()), default="")
+        last = last_write_time(writer.client.timeline)
         return {"": writer.column_indexes((self.definition,)).initial(self.definition, last, self._files)}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudi_hive.metadata.reader import METADATA_FOLDER
+from hudi_hive.metadata.reader import METADATA_FOLDER, last_write_time
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer.state import PlannedBuild, listed_partitions
 from hudi_hive.table import MetaClient
@@ -29,8 +29,7 @@ def complete_build(client: MetaClient, instant: Instant, partitions: Sequence[st
     writer, layout = TimelineWriter(client.storage, client.config), client.config.layout
     if instant.state is State.REQUESTED:
         writer.transition_inflight(INDEXING, instant.requested)
-    last = max((one.requested for one in client.timeline.write_instants()), default="")
-    payload = encode_index_commit(IndexPlan(tuple(partitions), last), layout)
+    payload = encode_index_commit(IndexPlan(tuple(partitions), last_write_time(client.timeline)), layout)
     completion = clock.completion_time(client.timeline, instant.requested, client.config.timezone)
     return writer.complete(INDEXING, instant.requested, payload, completion if layout == 2 else None, just_seen=True)
 

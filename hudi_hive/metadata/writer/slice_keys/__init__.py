@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -16,6 +16,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import is_skeleton
 from hudi_hive.table.logs import BlockRange, scan_logs
+from hudi_hive.timeline import Timeline
 
 _KEY: Final = RECORD_KEY_COLUMN
 _KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
@@ -30,6 +31,7 @@ __all__ = [
     "count_of",
     "keys_of",
     "keys_of_groups",
+    "log_timeline",
     "row_counts",
     "run_tasks",
     "tasks_of",
@@ -70,8 +72,40 @@ class FileTask:
     base_file: str | None
     log_files: tuple[str, ...]
     columns: tuple[str, ...]
-    timeline: Any
+    timeline: Timeline | None
     schema: pa.Schema
+
+    @classmethod
+    def of(
+        cls,
+        storage: Storage,
+        timeline: Timeline | None,
+        row: Mapping[str, Any],
+        columns: tuple[str, ...] = (),
+        schema: pa.Schema | None = None,
+    ) -> FileTask:
+        """The task of a slice.
+
+        Args:
+            storage: of the table.
+            timeline: see :func:`log_timeline`.
+            row: of ``SLICE_SCHEMA``.
+            columns: those to read of the base file; none where keys alone are.
+            schema: the types that the table shows them with.
+        """
+        logs = tuple(row["log_files"])
+        types = pa.schema([]) if schema is None else schema
+        return cls(storage, row["partition"], row["file_id"], row["base_file"], logs, columns, timeline, types)
+
+    @property
+    def base_path(self) -> str:
+        """Path of the base file, which there is, below the table's."""
+        return f"{self.partition}/{self.base_file}" if self.partition else str(self.base_file)
+
+
+def log_timeline(client: MetaClient) -> Timeline | None:
+    """The timeline that tells which log blocks count; None where all do, as files of other writes are not listed."""
+    return client.timeline if client.config.layout == 1 else None
 
 
 def keys_of_groups(client: MetaClient, groups: pa.Table, executor: MetadataTaskRunner | None) -> pa.Table:
@@ -88,9 +122,7 @@ def keys_of_groups(client: MetaClient, groups: pa.Table, executor: MetadataTaskR
     wanted = set(zip(groups.column("partition").to_pylist(), groups.column("file_id").to_pylist(), strict=True))
     slices = client.file_system_view(sorted({path for path, _ in wanted})).latest_merged_file_slices()
     places = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)
-    tasks = tasks_of(
-        client, slices.filter(pa.array([place in wanted for place in places], pa.bool_())), (), pa.schema([])
-    )
+    tasks = tasks_of(client, slices.filter(pa.array([place in wanted for place in places], pa.bool_())))
     made = [INDEX_REMOVED_SCHEMA.empty_table()]
     for task, keys in zip(tasks, run_tasks(executor, keys_of, tasks), strict=True):
         rows = {"key": keys.column("key"), "partition": [task.partition] * keys.num_rows}
@@ -106,10 +138,7 @@ def row_counts(client: MetaClient, executor: MetadataTaskRunner | None) -> dict[
         executor: runs the reading of files.
     """
     slices = client.file_system_view().latest_merged_file_slices()
-    tasks = [
-        task if task.base_file is None else replace(task, log_files=())
-        for task in tasks_of(client, slices, (), pa.schema([]))
-    ]
+    tasks = [task if task.base_file is None else replace(task, log_files=()) for task in tasks_of(client, slices)]
     counts: dict[str, int] = {}
     for task, count in zip(tasks, run_tasks(executor, count_of, tasks), strict=True):
         counts[task.partition] = counts.get(task.partition, 0) + count
@@ -120,7 +149,7 @@ def count_of(task: FileTask) -> int:
     """The number of keys of a slice; the footer tells that of a file without log files."""
     if task.log_files or task.base_file is None:
         return int(keys_of(task).num_rows)
-    with open_base_file(task.storage, f"{task.partition}/{task.base_file}".lstrip("/")) as file:
+    with open_base_file(task.storage, task.base_path) as file:
         return int(file.num_rows)
 
 
@@ -128,8 +157,7 @@ def keys_of(task: FileTask) -> pa.Table:
     """The keys of a slice, each once: those of its files less those that its log files delete; one column ``key``."""
     keys: list[pa.Array] = []
     if task.base_file is not None:
-        path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
-        with open_base_file(task.storage, path) as file:
+        with open_base_file(task.storage, task.base_path) as file:
             keys += [batch.column(0).cast(pa.string()) for batch in file.batches([_KEY])]
     if task.log_files:
         logs = scan_logs(
@@ -145,28 +173,23 @@ def keys_of(task: FileTask) -> pa.Table:
     return pa.table([pa.concat_arrays([pa.array([], pa.string()), *keys]).unique()], schema=_KEYS_SCHEMA)
 
 
-def tasks_of(client: MetaClient, slices: pa.Table, columns: tuple[str, ...], schema: pa.Schema) -> list[FileTask]:
+def tasks_of(
+    client: MetaClient, slices: pa.Table, columns: tuple[str, ...] = (), schema: pa.Schema | None = None
+) -> list[FileTask]:
     """The tasks that read slices.
 
     Args:
         client: the table.
         slices: rows of ``SLICE_SCHEMA``.
-        columns: those to read of base files.
+        columns: those to read of base files; none where keys alone are.
         schema: the types that the table shows them with.
     """
-    timeline = client.timeline if client.config.layout == 1 else None
+    timeline = log_timeline(client)
     # A source file need not have the partition columns, and statistics must not call them null then.
     of_skeletons = tuple(name for name in columns if name not in client.config.partition_fields)
     return [
-        FileTask(
-            client.storage,
-            row["partition"],
-            row["file_id"],
-            row["base_file"],
-            tuple(row["log_files"]),
-            of_skeletons if is_skeleton(row["base_file"] or "") else columns,
-            timeline,
-            schema,
+        FileTask.of(
+            client.storage, timeline, row, of_skeletons if is_skeleton(row["base_file"] or "") else columns, schema
         )
         for row in slices.to_pylist()
     ]
