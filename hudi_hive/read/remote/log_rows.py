@@ -41,18 +41,20 @@ class LogEffect:
         left_out: a bit for each row of the base file, the first in the lowest place of a byte: 1 for rows that do not
             count any more; whole words of 64 bits.
         base_rows: rows of the base file.
+        rows: rows of the slice: those of the base file that count, and the records beside them.
         instants: of all blocks in the log files; which of them counted was told by the timeline.
         reason: why the engine cannot read the base file itself; empty if it can.
     """
 
     left_out: bytes
     base_rows: int
+    rows: int
     instants: tuple[str, ...]
     reason: str = ""
 
     def encode(self) -> bytes:
         """As bytes for the column."""
-        about = {"rows": self.base_rows, "instants": self.instants, "reason": self.reason}
+        about = {"base_rows": self.base_rows, "rows": self.rows, "instants": self.instants, "reason": self.reason}
         return json.dumps(about).encode() + _BITS + zlib.compress(self.left_out, 1)
 
     @classmethod
@@ -60,7 +62,7 @@ class LogEffect:
         """From the bytes of the column."""
         text, _, bits = data.partition(_BITS)
         about = json.loads(text)
-        return cls(zlib.decompress(bits), about["rows"], tuple(about["instants"]), about["reason"])
+        return cls(zlib.decompress(bits), about["base_rows"], about["rows"], tuple(about["instants"]), about["reason"])
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class LogRows:
     Attributes:
         plan: holds the slices, without a filter; tasks are told them by number.
         storage_options: for :class:`~hudi_hive.storage.Storage`.
-        schema: of the records to give; a column that the table does not have is null.
+        schema: of the records to give; a column that the table does not have is null. Without columns no records are
+            given.
         constants: columns of the schema whose values come with the number of a slice.
         file_columns: columns that the engine may read from base files.
     """
@@ -106,20 +109,23 @@ class LogRows:
         large = self.plan.merge.memory.parts(row["log_sizes"]) > 1
         reason = f"log files too large for {read.MERGE_MEMORY.name}" if large else self._difference(storage, row)
         if reason:
-            yield self._effect(number, LogEffect(b"", 0, (), reason))
+            yield self._effect(number, LogEffect(b"", 0, 0, (), reason))
             return
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
         names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
         replaced = replaced_rows(storage, self.plan, row, partition_columns(self.plan, slices), names)
         if replaced is None:
-            yield self._effect(number, LogEffect(b"", 0, (), "log blocks hold changed columns only"))
+            yield self._effect(number, LogEffect(b"", 0, 0, (), "log blocks hold changed columns only"))
             return
         bits = _bits(replaced.left_out, replaced.base_rows)
         instants = tuple(sorted(replaced.instants))
-        yield self._effect(number, LogEffect(bits, replaced.base_rows, instants))
+        rows = replaced.base_rows - len(replaced.left_out) + replaced.rows.num_rows
+        yield self._effect(number, LogEffect(bits, replaced.base_rows, rows, instants))
+        if not len(self.schema):
+            return
         for batch in replaced.rows.to_batches(max_chunksize=BATCH_ROWS):
             if batch.num_rows:
-                yield self._with_slice(columns.apply(batch), number, None)
+                yield self._with_slice(columns.apply(batch).columns, number, pa.nulls(batch.num_rows, pa.binary()))
 
     def _difference(self, storage: Storage, row: Mapping[str, Any]) -> str:
         """Why the columns of a base file are not those of the table for every reader; empty if they are."""
@@ -140,13 +146,10 @@ class LogRows:
         return ""
 
     def _effect(self, number: int, effect: LogEffect) -> pa.RecordBatch:
-        nothing = pa.RecordBatch.from_arrays([pa.nulls(1, item.type) for item in self.schema], schema=self.schema)
-        return self._with_slice(nothing, number, effect.encode())
+        return self._with_slice([pa.nulls(1, item.type) for item in self.schema], number, pa.array([effect.encode()]))
 
-    def _with_slice(self, batch: pa.RecordBatch, number: int, effect: bytes | None) -> pa.RecordBatch:
-        rows = batch.num_rows
-        about = pa.nulls(rows, pa.binary()) if effect is None else pa.array([effect], pa.binary())
-        arrays = [*batch.columns, pa.repeat(pa.scalar(number, pa.int32()), rows), about]
+    def _with_slice(self, columns: list[pa.Array], number: int, effects: pa.Array) -> pa.RecordBatch:
+        arrays = [*columns, pa.repeat(pa.scalar(number, pa.int32()), len(effects)), effects]
         fields = [*self.schema, pa.field(SLICE_COLUMN, pa.int32()), pa.field(EFFECT_COLUMN, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 

@@ -3,11 +3,11 @@
  * with log files become rows that Python makes. Compiled in memory by Janino, which comes with Spark; the language is
  * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
  *
- * A relation to split is one whose file index is also a function. The function gets the names of columns, their types
- * and the conditions of a scan, and whether a limit lies on it, and gives the index of the slices whose base files Spark reads, and the plan of the other
- * rows or null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter
- * and bits, too: the filter's condition is on three columns, the bits, the place of a file's first word of bits, and the number of
- * a row in its file.
+ * A relation to split is one whose file index is also a function. The function gets the columns and the conditions of a
+ * scan, whether a limit lies on it, and whether nothing but its number of rows matters. It gives the index of the slices
+ * whose base files Spark reads, and the plan of the other rows or null when the conditions leave none of them. Where log
+ * files replace rows of those base files it gives a filter and bits, too: the filter's condition is on three columns, the
+ * bits, the place of a file's first word of bits, and the number of a row in its file.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -144,7 +144,10 @@ public class MergeRule extends Rule {
         }
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        Object[] request = new Object[] {seq(columns), seq(conditions), Boolean.valueOf(limited)};
+        boolean counted = output.isEmpty() && conditions.isEmpty() && !limited;
+        Object[] request = new Object[] {
+            seq(columns), seq(conditions), Boolean.valueOf(limited), Boolean.valueOf(counted)
+        };
         Product parts = (Product) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
         if (parts.productElement(1) != null) {

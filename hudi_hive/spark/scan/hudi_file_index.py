@@ -57,6 +57,7 @@ class PlannedScan:
         why: why these are not read by Spark's own reader, with the records of the log files beside it.
         beside: number of slices whose base files are, of a scan of those records.
         beside_first: number of those whose log files had to be read for it.
+        counted: whether no file of these is read, since their number of rows is all that matters.
         columns: the columns that slices are read with in Arrow.
         skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
         converted: number of base files alone that are read in Arrow: a column has another name or type there, or
@@ -79,6 +80,7 @@ class PlannedScan:
     why: str = ""
     beside: int = 0
     beside_first: int = 0
+    counted: bool = False
 
     def describe(self) -> str:
         """Describe in a line what is read and what was left out."""
@@ -90,6 +92,8 @@ class PlannedScan:
             what += f" ({self.why})" if self.why else ""
         elif self.beside:
             what = f"log records of {self.beside} slices beside Spark's own reader: {self.files} log files"
+            if self.counted:
+                what = f"rows of {self.beside} slices counted by what log files do: {self.files} log files"
             what += f", {self._when()}"
         elif self.converted:
             what = f"converted in Arrow: {self.converted} base files of {self.converted_from}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
 
 from hudi_hive.plan import ScanPlan
@@ -47,7 +48,7 @@ Moments: TypeAlias = tuple[tuple[str, bool, int | None], ...]
 
 Make: TypeAlias = Callable[[JavaValue, ScanPlan, StructType], tuple[JavaValue, ScanPlan]]
 """Gives, for a session, slices and columns, the plan of :class:`~hudi_hive.read.remote.log_rows.LogRows`, and the
-slices in the order of their numbers there."""
+slices in the order of their numbers there; without columns the effects alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class ReadBeside:
 
     Attributes:
         plan: the slices, each of which has an effect without a reason against it.
-        records: plan of the records of the log files; None if there are no slices.
+        records: plan of the records of the log files, or of as many rows as the slices have; None if there are no
+            slices.
         bits: expression of the bits of all files; None if no slice has a base file.
         firsts: the place of each base file's first word of bits, by path.
         made: number of slices whose effects had to be worked out.
@@ -151,11 +153,40 @@ class LogEffects:
         self._session: JavaValue | None = None
         self._literals: OrderedDict[tuple[_DatedEffect, ...], tuple[JavaValue, list[int]]] = OrderedDict()
 
-    def knows(self, scope: str, plan: ScanPlan) -> bool:
-        """Whether the effects on all slices of a plan are known."""
-        moments = _Moments(plan)
+    def knows(self, request: SliceRequest) -> bool:
+        """Whether the effects on all slices are known, and their records cached."""
+        requested = request.files
         with self._lock:
-            return all(self._valid(scope, moments, files) is not None for files in files_of(plan))
+            return len(self._find(request, requested)) == len(requested)
+
+    def rows(self, request: SliceRequest) -> ReadBeside:
+        """How the rows of slices are counted without reading them; works out effects that are not known, not records.
+
+        Args:
+            request: the slices, and a column that the rows are to have, as null.
+
+        Raises:
+            PySparkException, Py4JJavaError: the job fails.
+        """
+        moments, requested = _Moments(request.plan), request.files
+        with self._one_at_a_time(request.scope):
+            with self._lock:
+                effects = {files: self._valid(request.scope, moments, files) for files in requested}
+            missing = {files for files, dated in effects.items() if dated is None}
+            dated = {files: one for files, one in effects.items() if one is not None}
+            if missing:
+                session = self._own_session(request.session)
+                rows, plan = request.make(session, _only(request, missing), StructType())
+                dated |= dict(zip(files_of(plan), self._run(request.scope, session, rows, plan), strict=True))
+        reasons = {files: one.effect.reason for files, one in dated.items() if one.effect.reason}
+        mask = pa.array([files not in reasons for files in requested], pa.bool_())
+        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
+        total = sum(one.effect.rows for one in dated.values())
+        cores = int(request.session.sparkContext().defaultParallelism())
+        (column,) = request.columns.fields
+        counted = python_session(request.session).range(0, total, 1, cores).select(lit(None).cast(column.dataType))
+        records = counted._jdf.queryExecution().analyzed() if plan.slices.num_rows else None
+        return ReadBeside(plan, records, None, {}, len(missing), reasons)
 
     def beside(self, request: SliceRequest, most: int) -> ReadBeside:
         """How slices are read; works out what is not known.
@@ -167,9 +198,7 @@ class LogEffects:
         Raises:
             PySparkException, Py4JJavaError: the job fails.
         """
-        with self._lock:
-            making = self._making.setdefault(request.scope, threading.Lock())
-        with making:  # statements over one table that come together work it out once
+        with self._one_at_a_time(request.scope):
             placed, made = self._complete(request)
             beside = self._read(request, placed, made)
         self._forget_over(most, {one.cached for one in placed.values() if one.cached is not None})
@@ -183,6 +212,11 @@ class LogEffects:
     def union(self, plans: list[JavaValue]) -> JavaValue:
         """The rows of several plans; None for no plan."""
         return self._java.union(self._jvm.seq(plans)) if plans else None
+
+    def _one_at_a_time(self, scope: str) -> threading.Lock:
+        """Statements over one table that come together work out what is missing once."""
+        with self._lock:
+            return self._making.setdefault(scope, threading.Lock())
 
     # -- known effects -----------------------------------------------------------------------------------------------
 
@@ -222,8 +256,7 @@ class LogEffects:
 
     def _make(self, request: SliceRequest, missing: set[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
         """Work out the effects on some slices, and have their records cached."""
-        mask = pa.array([files in missing for files in request.files], pa.bool_())
-        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
+        plan = _only(request, missing)
         with self._lock:
             # Columns that were asked for before will be again: the new records take the place of the old ones.
             before = [one for one in self._cached if one.scope == request.scope and missing & one.numbers.keys()]
@@ -233,28 +266,38 @@ class LogEffects:
         rows, plan = request.make(session, plan, columns)
         dataset = self._jvm.classic.Dataset
         relation = self._java.cached(dataset.ofRows(session, rows).queryExecution(), f"log records of {plan.base_path}")
-        told = dataset.ofRows(session, self._java.effects(relation, EFFECT_COLUMN, SLICE_COLUMN))
-        table = SPARK.to_arrow(DataFrame(told, python_session(session)))
-        effects = dict(
-            zip(table.column(0).to_pylist(), map(LogEffect.decode, table.column(1).to_pylist()), strict=True)
-        )
+        rows = self._java.effects(relation, EFFECT_COLUMN, SLICE_COLUMN)
+        effects = self._run(request.scope, session, rows, plan)
         numbers = {files: number for number, files in enumerate(files_of(plan))}
         made = _Cached(
             request.scope, frozenset(columns.names), relation, numbers, len(numbers), int(self._java.size(relation))
         )
-        placed: dict[SliceFiles, _PlacedEffect] = {}
-        moments = _Moments(plan)
+        placed = {
+            files: _PlacedEffect(effects[number], None if effects[number].effect.reason else made, number)
+            for files, number in numbers.items()
+        }
         with self._lock:
-            for files, number in numbers.items():
-                effect = effects[number]
-                dated = self._effects[request.scope, files] = _DatedEffect(effect, moments.of(effect.instants))
-                self._effects.move_to_end((request.scope, files))
-                placed[files] = _PlacedEffect(dated, None if effect.reason else made, number)
             for one in before:
                 if one.columns <= made.columns:
                     self._without(one, missing)
             self._cached.append(made)
         return placed
+
+    def _run(self, scope: str, session: JavaValue, rows: JavaValue, plan: ScanPlan) -> list[_DatedEffect]:
+        """Run a plan of effects and the numbers of their slices in ``plan``, and keep the effects; in that order."""
+        frame = DataFrame(self._jvm.classic.Dataset.ofRows(session, rows), python_session(session))
+        table = SPARK.to_arrow(frame.select(SLICE_COLUMN, EFFECT_COLUMN)).sort_by(SLICE_COLUMN)
+        moments = _Moments(plan)
+        effects = list(map(LogEffect.decode, table.column(1).to_pylist()))
+        dated = [_DatedEffect(effect, moments.of(effect.instants)) for effect in effects]
+        with self._lock:
+            for files, one in zip(files_of(plan), dated, strict=True):
+                self._effects[scope, files] = one
+                self._effects.move_to_end((scope, files))
+            total = sum(len(one.effect.left_out) for one in self._effects.values())
+            while total > 2 * _MOST_BITS:
+                total -= len(self._effects.popitem(last=False)[1].effect.left_out)
+        return dated
 
     # -- a statement's plan ------------------------------------------------------------------------------------------
 
@@ -334,12 +377,6 @@ class LogEffects:
                 if one not in used:
                     total -= one.size
                     self._without(one, list(one.numbers))
-            there = {(one.scope, files) for one in self._cached for files in one.numbers}
-            for key in [key for key in self._effects if key not in there]:
-                if not self._effects[key].effect.reason:
-                    del self._effects[key]
-            while sum(len(dated.effect.left_out) for dated in self._effects.values()) > 2 * _MOST_BITS:
-                self._effects.popitem(last=False)
 
     @property
     def _java(self) -> JavaValue:
@@ -356,6 +393,12 @@ class LogEffects:
                 session.conf().set("spark.sql.ansi.enabled", "true")  # a place beyond the bits is an error
                 self._session = session
             return self._session
+
+
+def _only(request: SliceRequest, files: Container[SliceFiles]) -> ScanPlan:
+    """The plan of a request with some of its slices."""
+    mask = pa.array([each in files for each in request.files], pa.bool_())
+    return replace(request.plan, slices=request.plan.slices.filter(mask))
 
 
 def files_of(plan: ScanPlan) -> list[SliceFiles]:

@@ -179,7 +179,8 @@ class MergeFileIndex(HudiFileIndex):
         asked the same.
 
         Args:
-            request: the scan's columns and its conditions, two sequences, and whether a limit lies on it.
+            request: the scan's columns and its conditions, two sequences, whether a limit lies on it, and whether
+                nothing but the number of rows matters.
         """
         attributes, conditions = request[0], list(scala_items(request[1]))
         types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
@@ -187,7 +188,7 @@ class MergeFileIndex(HudiFileIndex):
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
         with self.lock:
-            division = self._divided(columns, filters, request[1], limited=bool(request[2]))
+            division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=bool(request[3]))
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
             test = None if division.bits is None else log_effects(self._jvm).test
@@ -202,7 +203,7 @@ class MergeFileIndex(HudiFileIndex):
         return is_constant(condition)
 
     def _divided(
-        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, *, limited: bool
+        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, *, limited: bool, counted: bool
     ) -> Division:
         """Divide a scan by what Spark's own reader can read."""
         started = time.perf_counter()
@@ -239,9 +240,11 @@ class MergeFileIndex(HudiFileIndex):
             columns=tuple(columns.names),
             skipped=planned_slices - plan.slices.num_rows,
         )
-        return self._division(plan, columns, record, limited=limited)
+        return self._division(plan, columns, record, limited=limited, counted=counted)
 
-    def _division(self, plan: ScanPlan, columns: StructType, record: PlannedScan, *, limited: bool) -> Division:
+    def _division(
+        self, plan: ScanPlan, columns: StructType, record: PlannedScan, *, limited: bool, counted: bool
+    ) -> Division:
         """How the slices of a plan that are not base files for Spark's own reader alone are read.
 
         Args:
@@ -249,12 +252,13 @@ class MergeFileIndex(HudiFileIndex):
             columns: those of the scan.
             record: of the scan, with the moment when planning began for its duration.
             limited: whether some rows will do.
+            counted: whether nothing but the number of rows matters.
         """
         started = record.seconds
-        beside, plan, why = self._beside(plan, columns, limited=limited)
+        beside, plan, why = self._beside(plan, columns, limited=limited, counted=counted)
         others, rows = [], []
         if beside is not None and beside.records is not None:
-            others.append(_of_slices(record, beside.plan, started, beside=beside.made))
+            others.append(_of_slices(replace(record, counted=counted), beside.plan, started, beside=beside.made))
             rows.append(beside.records)
             record = replace(record, skipped=0)
         if plan.slices.num_rows:
@@ -270,7 +274,9 @@ class MergeFileIndex(HudiFileIndex):
 
     # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
 
-    def _beside(self, plan: ScanPlan, columns: StructType, *, limited: bool) -> tuple[ReadBeside | None, ScanPlan, str]:
+    def _beside(
+        self, plan: ScanPlan, columns: StructType, *, limited: bool, counted: bool
+    ) -> tuple[ReadBeside | None, ScanPlan, str]:
         """The slices of a plan that are read so, the plan of the others, and why these are not."""
         mask = self.snapshot.with_effects(plan, columns)
         chosen = replace(plan, slices=plan.slices.filter(mask))
@@ -283,15 +289,13 @@ class MergeFileIndex(HudiFileIndex):
             return None, plan, why
         whole = replace(chosen, row_filter=None, merge=replace(merge, keys=None))
         effects = log_effects(self._jvm)
+        all_columns, constants = self.columns.all, self.columns.path.names
         scope = self._scope(whole)
-        if (limited or merge.keys is not None) and not effects.knows(scope, whole):
+        request = SliceRequest(scope, whole, columns, all_columns, constants, self.session, self._log_rows_plan)
+        if (limited or merge.keys is not None) and not effects.knows(request):
             return None, plan, "some rows will do" if limited else "records of few keys are asked for"
-        sources = self.columns
-        request = SliceRequest(
-            scope, whole, columns, sources.all, sources.path.names, self.session, self._log_rows_plan
-        )
         try:
-            beside = effects.beside(request, most)
+            beside = effects.rows(request) if counted else effects.beside(request, most)
         except (PySparkException, Py4JJavaError) as error:
             if deserialize_error(str(error)) is None:
                 raise
