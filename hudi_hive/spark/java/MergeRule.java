@@ -7,7 +7,8 @@
  * scan, whether a limit lies on it, and whether nothing but its number of rows matters. It gives the index of the slices
  * whose base files Spark reads, and the plan of the other rows or null when the conditions leave none of them. Where log
  * files replace rows of those base files it gives a filter and bits, too: the filter's condition is on three columns, the
- * bits, the place of a file's first word of bits, and the number of a row in its file.
+ * bits, the place of a file's first word of bits, and the number of a row in its file. The last thing is whether the
+ * other rows have passed the conditions already.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -144,14 +145,16 @@ public class MergeRule extends Rule {
         }
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        boolean counted = output.isEmpty() && conditions.isEmpty() && !limited;
+        boolean counted = output.isEmpty() && !limited;
         Object[] request = new Object[] {
             seq(columns), seq(conditions), Boolean.valueOf(limited), Boolean.valueOf(counted)
         };
         Product parts = (Product) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
         if (parts.productElement(1) != null) {
-            LogicalPlan merged = merged((LogicalPlan) parts.productElement(1), columns, output, conditions, pushed);
+            boolean passed = ((Boolean) parts.productElement(4)).booleanValue();
+            List unchecked = passed ? new ArrayList() : conditions;
+            LogicalPlan merged = merged((LogicalPlan) parts.productElement(1), columns, output, unchecked, pushed);
             List both = new ArrayList();
             both.add(result);
             both.add(merged);

@@ -163,7 +163,7 @@ class LogEffects:
         """How the rows of slices are counted without reading them; works out effects that are not known, not records.
 
         Args:
-            request: the slices, and a column that the rows are to have, as null.
+            request: the slices, and columns that the rows are to have, as nulls.
 
         Raises:
             PySparkException, Py4JJavaError: the job fails.
@@ -183,9 +183,9 @@ class LogEffects:
         plan = replace(request.plan, slices=request.plan.slices.filter(mask))
         total = sum(one.effect.rows for one in dated.values())
         cores = int(request.session.sparkContext().defaultParallelism())
-        (column,) = request.columns.fields
-        counted = python_session(request.session).range(0, total, 1, cores).select(lit(None).cast(column.dataType))
-        records = counted._jdf.queryExecution().analyzed() if plan.slices.num_rows else None
+        counted = python_session(request.session).range(0, total, 1, cores)
+        nulls = counted.select([lit(None).cast(item.dataType).alias(item.name) for item in request.columns.fields])
+        records = nulls._jdf.queryExecution().analyzed() if plan.slices.num_rows else None
         return ReadBeside(plan, records, None, {}, len(missing), reasons)
 
     def beside(self, request: SliceRequest, most: int) -> ReadBeside:

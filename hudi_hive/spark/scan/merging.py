@@ -173,10 +173,11 @@ class MergeFileIndex(HudiFileIndex):
 
     @to_java
     def apply(self, request: JavaValue) -> JavaValue:
-        """``(index of slices for Spark's own reader, plan of other rows or null, filter, bits)`` of a scan.
+        """``(index of slices for Spark's own reader, plan of other rows or null, filter, bits, passed)`` of a scan.
 
-        Filter and bits are null where all rows of the base files count. The face keeps it for the next time that it is
-        asked the same.
+        Filter and bits are null where all rows of the base files count. ``passed`` says that the other rows, which
+        are counted only, are those that pass the conditions. The face keeps it for the next time that it is asked the
+        same.
 
         Args:
             request: the scan's columns and its conditions, two sequences, whether a limit lies on it, and whether
@@ -187,12 +188,13 @@ class MergeFileIndex(HudiFileIndex):
         text = str(types.json())
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
+        counted = bool(request[3]) and len(filters) == len(conditions)
         with self.lock:
-            division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=bool(request[3]))
+            division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=counted)
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
             test = None if division.bits is None else log_effects(self._jvm).test
-            return self._jvm.view.scala.Tuple4(index, division.rows, test, division.bits)
+            return self._jvm.view.scala.Tuple5(index, division.rows, test, division.bits, counted)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""

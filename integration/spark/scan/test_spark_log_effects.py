@@ -106,12 +106,16 @@ def test_rows_are_counted_without_reading_them(spark, make):
     """From what log files do, read once; slices without log files by Spark's own reader."""
     path = make()
 
-    def counted():
+    def counted(condition="true"):
         hudi_spark.load(spark, path).createOrReplaceTempView("rows")
-        frame = spark.sql("SELECT count(*) FROM rows")
+        frame = spark.sql(f"SELECT count(*) FROM rows WHERE {condition}")
         line = next((item for item in hudi_spark.explain(frame).splitlines() if "rows of" in item), "")
-        assert spark.sql("SELECT count(*) FROM rows WHERE v > -1").collect() == frame.collect()
-        assert spark.sql("SELECT count(*) FROM (SELECT 1 FROM rows WHERE rand() >= 0)").collect() == frame.collect()
+        others = (
+            f"FROM rows WHERE {condition} AND v > -1",
+            f"FROM (SELECT 1 FROM rows WHERE {condition} AND rand() >= 0)",
+        )
+        for other in others:
+            assert spark.sql(f"SELECT count(*) {other}").collect() == frame.collect()
         return frame.collect()[0][0], line
 
     assert counted() == (300, "")
@@ -123,6 +127,9 @@ def test_rows_are_counted_without_reading_them(spark, make):
     assert number == 298 and "rows of 2 slices counted" in line
     # The statement before has left the effects behind, with records of another column.
     assert "kept from before" in counted()[1]
+    number, line = counted("p IN ('p0', 'p2') AND p <> 'p2'")
+    assert number == 99 and "1 of 3 partitions" in line and "rows of 1 slices counted" in line
+    assert counted("p = 'p9'") == (0, "")
     updated(path, range(290, 310), 6, 1.0)
     frame = hudi_spark.load(spark, path)
     assert frame.count() == 308 and frame.select("v").limit(300).count() == 300
