@@ -14,8 +14,9 @@ from hudi_hive.errors import TimeTravelError
 from hudi_hive.plan.core.spread_slices import SlicesOfFiles, slices_of_view, spread_slices
 from hudi_hive.plan.model import PlanStep, QueryType
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.view import stored_names
+from hudi_hive.table.view import parse_file_names, stored_names
 from hudi_hive.timeline import Instant, State, Timeline
+from hudi_hive.timeline.instants import REPLACE_COMMIT
 
 
 def snapshot_slices(
@@ -128,6 +129,8 @@ def refuse_cleaned_files(
         chosen = _files_of(view.latest_merged_file_slices(as_of))
     cleaned = chosen.filter(pc.invert(pc.is_in(chosen.column("name"), value_set=stored_names(listed.column("name")))))
     if cleaned.num_rows:
+        cleaned = _unless_replaced(timeline, as_of, cleaned)
+    if cleaned.num_rows:
         partition, name = cleaned.column("partition")[0].as_py(), cleaned.column("name")[0].as_py()
         raise TimeTravelError(
             f"{cleaned.num_rows} file(s) of {as_of} were cleaned",
@@ -135,6 +138,18 @@ def refuse_cleaned_files(
             instant=as_of,
             remedy="ask for a later time, or keep more file versions when cleaning",
         )
+
+
+def _unless_replaced(timeline: Timeline, as_of: str, files: pa.Table) -> pa.Table:
+    """Files without those of groups that archived instants replaced, which no view knows as replaced."""
+    keys = ["partition", "file_id"]
+    archived = [i for i in timeline.archived().instants if i.is_completed and i.action == REPLACE_COMMIT]
+    replaced = [timeline.commit_metadata(i).replaced.select(keys) for i in archived if i.requested <= as_of]
+    if not replaced:
+        return files
+    named = files.append_column("file_id", parse_file_names(files.column("name"))["file_id"].cast(pa.string()))
+    gone = pa.concat_tables(replaced).cast(pa.schema([(key, pa.string()) for key in keys]))
+    return named.join(gone, keys, join_type="left anti").select(files.column_names)
 
 
 def _files_of(slices: pa.Table) -> pa.Table:

@@ -264,3 +264,19 @@ def test_a_compaction_under_log_files_is_not_taken_back(version: int, tmp_path: 
         rollback(context(path), planned)
     assert not MetaClient.load(path).timeline.pending()
     assert seen(path) == {1: 2, 2: 1}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_groups_whose_replacement_is_archived_are_no_part_of_the_past(version: int, kind: str, tmp_path: Path) -> None:
+    """What a clean by file versions has deleted of them is missing in no view behind their replacement."""
+    path = make(tmp_path, version, kind)
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    HudiTable.open(path).insert_overwrite_table(rows(1, 3), BARE)
+    clean(context(path, {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}))
+    for number in range(2, 7):
+        HudiTable.open(path).upsert(rows(number, 3), BARE)
+    archive_instants(context(path, KEEP))
+    assert not MetaClient.load(path).timeline.completed({REPLACE_COMMIT})
+    newest = writes(path)[-1]
+    assert seen(path, newest) == {3: 6}
+    assert create_savepoint(context(path)).instant.requested == newest
