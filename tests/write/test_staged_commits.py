@@ -7,13 +7,22 @@ from pathlib import Path
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import CommitValidationError, InvalidOptionError
+from hudi_hive.errors import CommitValidationError, FileVanishedError, InvalidOptionError
+from hudi_hive.plan import Query, plan_scan
+from hudi_hive.read.scan import read_plan
 from hudi_hive.write.commit import StagedCommit
 from hudi_hive.write.writers import LocalWriter
 from tests.support.options.validator_cases import VALIDATOR_CASES, validated
-from tests.support.options.write_cases import make, put, rows
+from tests.support.options.write_cases import LEAN, make, put, rows
 
 EQUAL = {**VALIDATOR_CASES[0].beside, VALIDATOR_CASES[0].name: VALIDATOR_CASES[0].value}
+INSERTS = {
+    **LEAN,
+    **EQUAL,
+    "hoodie.datasource.write.operation": "bulk_insert",
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+}
 
 
 def test_validators_see_the_partitions_of_the_write_before_and_after_it(tmp_path: Path) -> None:
@@ -39,6 +48,47 @@ def test_what_validators_refuse_leaves_the_table_as_it_was(kind: str, version: i
     assert _files(tmp_path) == before
     assert not HudiTable.open(tmp_path).timeline.pending()
     assert HudiTable.open(tmp_path).scan().to_arrow().num_rows == 5
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_validators_read_beside_the_files_of_a_write_that_runs(kind: str, tmp_path: Path) -> None:
+    """Files of no completed write have not vanished, though the write that is validated has no completed file yet."""
+    make(tmp_path, table_type=kind)
+    put(tmp_path, {}, rows(0, 5))
+    counts: list[int] = []
+    outer, inner = (LocalWriter(HudiTable.open(tmp_path).client, INSERTS) for _ in range(2))
+
+    def count(staged: StagedCommit) -> None:
+        plan = plan_scan(staged.after, Query.of(options=LEAN), partitions=staged.partitions)
+        counts.append(sum(batch.num_rows for batch in read_plan(staged.after.storage, plan)))
+
+    def write_another(staged: StagedCommit) -> None:
+        """Here the files of both writes are there."""
+        inner.write(rows(20, 3))
+
+    outer.validate, inner.validate = write_another, count
+    outer.write(rows(10, 4))
+    assert counts == [5 + 3]
+    assert HudiTable.open(tmp_path).scan().to_arrow().num_rows == 5 + 3 + 4
+
+
+def test_a_write_is_validated_anew_where_files_vanish_below_the_validators(tmp_path: Path) -> None:
+    make(tmp_path)
+    put(tmp_path, {}, rows(0, 5))
+    moments: list[int] = []
+
+    def fail_once(staged: StagedCommit) -> None:
+        assert staged.before is not None
+        moments.append(len(staged.before.timeline.write_instants()))
+        if len(moments) == 1:
+            put(tmp_path, {"hoodie.datasource.write.operation": "bulk_insert"}, rows(20, 3))
+            raise FileVanishedError("a clean has taken it", path=staged.after.base_path, instant=staged.instant)
+
+    writer = LocalWriter(HudiTable.open(tmp_path).client, INSERTS)
+    writer.validate = fail_once
+    writer.write(rows(10, 4))
+    assert moments == [1, 2]
+    assert HudiTable.open(tmp_path).scan().to_arrow().num_rows == 5 + 3 + 4
 
 
 def test_a_write_that_nobody_validates_is_refused_before_it_begins(tmp_path: Path) -> None:

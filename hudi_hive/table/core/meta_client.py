@@ -243,7 +243,9 @@ class MetaClient:
         removers += [
             instant
             for instant in timeline.write_instants()
-            if instant.requested not in active_times and (first is None or instant.requested >= first)
+            if instant.requested not in active_times
+            and (first is None or instant.requested >= first)
+            and not timeline.is_staged(instant)
         ]
         if removers:
             raise FileVanishedError(

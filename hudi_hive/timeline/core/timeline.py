@@ -197,6 +197,10 @@ class Timeline(WrittenNames):
             if instant in active and read_at in (None, self.mtime_ms(instant)):
                 self._commits.add(instant, metadata, staged=earlier._commits.is_staged(instant))
 
+    def is_staged(self, instant: Instant) -> bool:
+        """Whether a write counts as completed on this timeline alone, by :meth:`with_completed`."""
+        return self._commits.is_staged(instant)
+
     def with_completed(self, completed: Instant, payload: bytes, *, staged: bool = False) -> Timeline:
         """This timeline with a write completed under its lock; or staged, to be completed by a file of these bytes."""
         others = [i for i in self.instants if (i.requested, i.is_write) != (completed.requested, True)]
@@ -261,8 +265,7 @@ class Timeline(WrittenNames):
             InstantNotFoundError: neither has it.
         """
         instants = [instant for instant in self.instants if instant.requested == requested]
-        if not instants:
-            instants = [instant for instant in self.archived().instants if instant.requested == requested]
+        instants = instants or [instant for instant in self.archived().instants if instant.requested == requested]
         if not instants:
             raise InstantNotFoundError("no such instant", path=self._storage.uri(), instant=requested)
         return min(instants, key=lambda instant: (not instant.is_write, -instant.state))
@@ -412,10 +415,8 @@ class Timeline(WrittenNames):
 
     def restore_metadata(self, instant: Instant) -> RestoreMetadata:
         """Read the metadata of a completed restore, once."""
-        return self._derive(
-            f"restore {instant.requested}",
-            lambda: decode_restore_metadata(self._files.outcome(instant, RESTORE), instant),
-        )
+        name = f"restore {instant.requested}"
+        return self._derive(name, lambda: decode_restore_metadata(self._files.outcome(instant, RESTORE), instant))
 
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         """Read the metadata of a savepoint: the files that it keeps."""

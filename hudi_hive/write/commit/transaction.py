@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import (
     CommitOutcomeUnknownError,
+    FileVanishedError,
     HudiHiveError,
     InstantNotFoundError,
     InvalidOptionError,
@@ -82,6 +83,7 @@ from hudi_hive.write.service_base import ServiceContext
 
 _log = logging.getLogger(__name__)
 _DRAWS: Final = 20
+_VALIDATIONS: Final = 5
 
 
 class WriteTransaction:
@@ -326,12 +328,18 @@ class WriteTransaction:
         """Run the validators on the table as it is now, without a lock, and as the commit would leave it."""
         if self.validate is None or not self._config.validators.classes:
             return
-        now, config = self.client.reload(), self.client.config
-        check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)  # they would see other rows
-        completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
         partitions = tuple(dict.fromkeys(statuses.column("partition").to_pylist()))
-        payload = encode_commit(metadata, config.layout)
-        self.validate(StagedCommit.of(now, self.begun, payload, completion, partitions))
+        payload = encode_commit(metadata, self.client.config.layout)
+        for attempt in range(_VALIDATIONS):
+            now = self.client.reload()
+            check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)  # they would see other rows
+            completion = self._clock.completion_time(now.timeline, self.instant, self.client.config.timezone)
+            try:
+                return self.validate(StagedCommit.of(now, self.begun, payload, completion, partitions))
+            except FileVanishedError as error:  # others have cleaned or rolled back what was read
+                if attempt + 1 == _VALIDATIONS:
+                    raise
+                _log.info("%s is validated anew: %s", self.instant, error)
 
     def _keep(self, keep: Callable[..., None], changes: MetadataChanges, payload: bytes) -> None:
         """Bring the metadata table in step."""
