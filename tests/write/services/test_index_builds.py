@@ -360,3 +360,29 @@ def test_the_command_builds_indexes_beside_writers(tmp_path: Path) -> None:
         result = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert result.exit_code == 0 and "bloom_filters, record_index made" in result.output
     check_indexes(path, {"bloom_filters", "record_index"}, tmp_path)
+
+
+@pytest.mark.parametrize(("version", "kind"), with_long_cases([(6, MOR), (9, COW)], [(8, MOR), (9, MOR)]))
+def test_completed_indexings_stay_as_in_hudi_and_hold_nothing_up(version: int, kind: str, tmp_path: Path) -> None:
+    """The timelines of the table and of its metadata table have as many instants at each time as without them."""
+    path = make(tmp_path / "t", version, kind)
+    few = {
+        **PLAIN,
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.metadata.compact.max.delta.commits": "2",
+    }
+    counts = []
+    for begin in (10, 20, 30):
+        build(path, "column_stats")
+        for step in range(begin, begin + 8):
+            HudiTable.open(path).upsert(rows(step, "a", "cc"), options=few)
+        if begin < 30:
+            services(path, PLAIN).metadata.delete(["column_stats"])
+        timelines = [HudiTable.open(folder).timeline for folder in (path, path / ".hoodie/metadata")]
+        assert len(timelines[0].completed({INDEXING})) == begin // 10
+        counts.append([len([i for i in one.instants if i.action != INDEXING]) for one in timelines])
+    assert max(counts[1][0], counts[2][0]) <= 12 and max(counts[1][1], counts[2][1]) <= 40, counts
+    assert MetaClient.load(path).timeline.archived().instants
+    check_indexes(path, {"column_stats"}, tmp_path)
