@@ -364,9 +364,16 @@ def write_base(
 
 
 def initial_instant(store: MetadataStore) -> str:
-    """Find an unused instant for the initialisation of a partition, earlier than all later ones."""
+    """Find an unused instant for the initialisation of a partition, earlier than all later ones.
+
+    Once the first initial instants are archived, it is one after all others: as first active instant an earlier one
+    would have all archived ones count as not committed, and the files that they wrote with them.
+    """
     taken = {instant.requested for instant in store.client.timeline.instants}
     if store.config.layout == 2:
+        first = store.client.timeline.first_active()
+        if first is not None and first > f"{0:017d}":
+            return store.clock.new_instant(store.client.timeline)
         candidates = (f"{number:017d}" for number in range(len(taken) + 1))
     else:
         last = max((i.requested for i in store.data.timeline.completed()), default=INITIAL_INSTANTS)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hudi_hive.metadata.reader import METADATA_FOLDER
-from hudi_hive.metadata.writer.initialise import COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS, INITIAL_INSTANTS
+from hudi_hive.metadata.writer.initialise import COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS
 from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import PARTITION_METAFILE
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import TimelineWriter
-from hudi_hive.timeline.instants import INDEXING
+from hudi_hive.timeline.instants import DELTA_COMMIT, INDEXING
 from hudi_hive.timeline.payloads import Fields, IndexPlan, decode_index_plan, decode_payload
 
 _ROLLBACK_SUFFIX: Final = 6
@@ -55,8 +55,8 @@ def is_made_behind(store: MetadataStore, partition: str, done: Instant) -> bool:
     first = {group.base_instant for group in store.groups(partition)}
     if store.config.layout == 1:
         return any(len(time) > len(done.requested) and time[: len(done.requested)] >= done.requested for time in first)
-    completed = {instant.requested: instant.completed or "" for instant in store.client.timeline.instants}
-    times = [completed.get(time, "") for time in first if time.startswith(INITIAL_INSTANTS)]
+    made = [one for one in store.client.timeline.instants if one.action == DELTA_COMMIT and one.requested in first]
+    times = [one.completed or "" for one in made]
     return any(time > (done.completed or done.requested) for time in times)
 
 

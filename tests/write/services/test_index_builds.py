@@ -386,3 +386,30 @@ def test_completed_indexings_stay_as_in_hudi_and_hold_nothing_up(version: int, k
     assert max(counts[1][0], counts[2][0]) <= 12 and max(counts[1][1], counts[2][1]) <= 40, counts
     assert MetaClient.load(path).timeline.archived().instants
     check_indexes(path, {"column_stats"}, tmp_path)
+
+
+@pytest.mark.parametrize("version", VERSION_CASES)
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+def test_an_index_is_made_where_the_first_instants_of_the_metadata_table_are_archived(
+    version: int, asynchronous: str, tmp_path: Path
+) -> None:
+    """Partitions of before are as they were: its instant is not before those that are archived."""
+    path = make(tmp_path / "t", version, MOR)
+    build(path, "record_index")
+    few = {
+        **PLAIN,
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.metadata.compact.max.delta.commits": "2",
+    }
+    for step in range(3, 15):
+        HudiTable.open(path).upsert(rows(step, "a", "cc"), options=few)
+    before = HudiTable.open(path / ".hoodie/metadata").timeline
+    assert before.archived().instants and min(i.requested for i in before.write_instants()) > "1"
+    more = {**BY_OPTIONS["bloom_filters"], "hoodie.metadata.index.async": asynchronous}
+    assert services(path, more).metadata.init().created == ("bloom_filters",)
+    check_indexes(path, {"record_index", "bloom_filters"}, tmp_path)
+    for step in range(15, 25):
+        HudiTable.open(path).upsert(rows(step, "a", "cc", f"{step:05d}"), options=few)
+    check_indexes(path, {"record_index", "bloom_filters"}, tmp_path)
