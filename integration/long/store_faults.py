@@ -25,8 +25,9 @@ from dataclasses import replace
 from integration.support.stores.proxy import Decide, Fault, StoreProxy, random_faults
 from integration.support.stores.s3 import S3Server
 from tests.support.faults.remote_path import remote
+from tests.support.faults.soak_setup import Log, Soak
 from tests.support.faults.write_scenarios import SCENARIOS
-from tests.support.faults.write_soak import Log, Soak, report, run
+from tests.support.faults.write_soak import report, run
 from tests.support.faults.write_sweep import sweep_in
 
 _PROVIDERS = "org.apache.hudi.client.transaction.lock"

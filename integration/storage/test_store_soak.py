@@ -7,8 +7,8 @@ import pytest
 from integration.long.store_faults import LOCKS, soak
 from integration.support.stores.s3 import S3Server
 from tests.support.faults.remote_path import remote
+from tests.support.faults.soak_setup import Soak
 from tests.support.faults.write_scenarios import SCENARIOS
-from tests.support.faults.write_soak import Soak
 from tests.support.faults.write_sweep import check_kill, sweep_in
 from tests.support.running.long import long_case
 

@@ -81,12 +81,13 @@ class CleanPolicy:
         )
 
 
-def clean(context: ServiceContext, *, recent: bool = False) -> CleanMetadata | None:
+def clean(context: ServiceContext, *, recent: bool = False, now_ms: int | None = None) -> CleanMetadata | None:
     """Complete interrupted cleans, then schedule and execute one; None when there is nothing to delete.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clean.*`` of its options choose the policy.
         recent: the context's table was read right before.
+        now_ms: milliseconds since the epoch, from which hours are counted; this machine's clock without it.
     """
     done: CleanMetadata | None = None
     context = context if recent else context.reload()
@@ -94,8 +95,12 @@ def clean(context: ServiceContext, *, recent: bool = False) -> CleanMetadata | N
         with suppress(WriteConflictError):  # another process is at it
             done = execute_clean(context, pending)
     claims: list[Claim] = []
+
+    def begin(now: ServiceContext, plan: Instant) -> None:
+        claims.append(claim(now, plan, _repeated_plan(now, plan)))
+
     with suppress(WriteConflictError):  # another process has taken it up
-        schedule_clean(context, begin=lambda now, plan: claims.append(claim(now, plan, _repeated_plan(now, plan))))
+        schedule_clean(context, begin=begin, now_ms=now_ms)
         for own in claims:
             with ending(own.heartbeat, own.instant.requested):
                 done = _cleaned(own)
@@ -107,6 +112,7 @@ def schedule_clean(
     policy: CleanPolicy | None = None,
     *,
     begin: Callable[[ServiceContext, Instant], object] = lambda now, instant: None,
+    now_ms: int | None = None,
 ) -> Instant | None:
     """Schedule a clean: write its plan; None when there is nothing to delete.
 
@@ -114,20 +120,21 @@ def schedule_clean(
         context: the table; its lock must not be held.
         policy: what stays; that of the options without it.
         begin: called with the table and the clean under the same lock.
+        now_ms: as of :func:`clean`.
     """
     policy = CleanPolicy.of(context.options) if policy is None else policy
     with context.lock():
         now = context.reload()
-        instant = _scheduled(now, policy)
+        instant = _scheduled(now, policy, now_ms)
         if instant is not None:
             begin(now.with_pending(instant), instant)
         return instant
 
 
-def _scheduled(now: ServiceContext, policy: CleanPolicy) -> Instant | None:
+def _scheduled(now: ServiceContext, policy: CleanPolicy, now_ms: int | None) -> Instant | None:
     """Write the plan of a clean under the lock."""
     refuse_pending_undo(now)
-    plan = plan_clean(now.client, policy)
+    plan = plan_clean(now.client, policy, now_ms=now_ms)
     if not plan.files.num_rows and not plan.partitions_to_delete:
         return None
     time_ = now.clock.new_instant(now.client.timeline, now.client.config.timezone)
