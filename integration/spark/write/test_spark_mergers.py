@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -88,3 +90,48 @@ def test_a_failure_in_a_task_names_class_and_table(spark, tmp_path, merger):
     with pytest.raises(MergerError, match=r"merger com\.acme\.SumOnSpark of table t raised KeyError"):
         written(spark, path, (1, 1, 1))
     assert HudiTable.open(path).scan().to_arrow().column("n").to_pylist() == [1]
+
+
+def streamed(spark, folder, path, *batches, **options):
+    """Run a stream of batches into a table by ``writeStream.format("hudi")``."""
+    source = folder / "source"
+    source.mkdir(exist_ok=True)
+    for rows in batches:
+        lines = (json.dumps(dict(zip(("id", "ts", "n"), row, strict=True))) for row in rows)
+        (source / f"{len(list(source.iterdir()))}.json").write_text("\n".join(lines))
+    frame = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).json(str(source))
+    writer = frame.writeStream.format("hudi").options(**{"hoodie.table.name": "t", **options})
+    writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start(
+        path
+    ).awaitTermination()
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_streams_merge_by_it(spark, tmp_path, merger, kind):
+    """Into a table and from it, by the source, the sink and ``foreachBatch``."""
+    path, copy = str(tmp_path / "t"), str(tmp_path / "copy")
+    hudi_spark.enable(spark)
+    HudiTable.create(path, name="t", table_type=kind, **KEYS)
+    batches = [[(1, ts, 1), (1, ts, 10), (2, ts, 5)] for ts in range(4)]
+    more = {"hoodie.compact.inline.max.delta.commits": "2", "hoodie.parquet.small.file.limit": "0"}
+    streamed(spark, tmp_path, path, *batches, **more)
+    assert numbers(hudi_spark.load(spark, path)) == [(1, 44), (2, 20)]
+    if kind == "MERGE_ON_READ":
+        due = "hoodie.compact.inline.max.delta.commits=1"
+        spark.sql(f"CALL run_compaction(op => 'scheduleandexecute', path => '{path}', options => '{due}')").collect()
+        of_bases = {"hoodie.datasource.query.type": "read_optimized"}
+        assert numbers(hudi_spark.load(spark, path, of_bases)) == [(1, 44), (2, 20)]
+    seen = []
+
+    def keep(frame, number):
+        seen.append((number, numbers(frame)))
+        hudi_spark.write(frame.select("id", "ts", "n"), copy)
+
+    HudiTable.create(copy, name="copy", table_type=kind, **KEYS)
+    query = spark.readStream.format("hudi").load(path).writeStream.foreachBatch(keep)
+    query.option("checkpointLocation", str(tmp_path / "read")).trigger(availableNow=True).start().awaitTermination()
+    assert seen == [(0, [(1, 44), (2, 20)])]
+    streamed(spark, tmp_path, path, [(2, 9, 100)])
+    query.start().awaitTermination()
+    assert seen[1:] == [(1, [(2, 120)])]
+    assert numbers(hudi_spark.load(spark, copy)) == [(1, 44), (2, 140)]
