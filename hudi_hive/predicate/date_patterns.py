@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,9 +20,12 @@ _TOKEN: Final = re.compile(r"(?P<letters>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*
 _FRACTION: Final = "S"
 _DIGITS: Final = {"M": (1, 2), "d": (1, 2), "H": (1, 2), "m": (1, 2), "s": (1, 2), "y": (1, 2, 3, 4)}
 _MOST_FRACTION_DIGITS: Final = 6
+_CYCLE_DAYS: Final = 146_097
+_DAY_SECONDS: Final = 86_400
+_UNITS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _PARTS: Final[Mapping[str, Callable[[Values], Values]]] = {
-    "M": pc.month,
-    "d": pc.day,
+    "M": lambda moments: pc.month(in_one_cycle(moments)),
+    "d": lambda moments: pc.day(in_one_cycle(moments)),
     "H": pc.hour,
     "m": pc.minute,
     "s": pc.second,
@@ -90,16 +94,43 @@ def _number(moments: Values, letter: str, width: int) -> Values:
     return pc.utf8_lpad(_text(_PARTS[letter](moments)), width, "0")
 
 
+def in_one_cycle(moments: Values) -> Values:
+    """Dates of any year as those of 400 years that have the same month and day; others, and expressions, as they are.
+
+    Arrow's kernels for these go wrong with the years of Spark's last dates.
+    """
+    if not isinstance(moments, pa.Array) or not pa.types.is_date32(moments.type):
+        return moments
+    days = moments.cast(pa.int32()).fill_null(0).to_numpy() % np.int32(_CYCLE_DAYS)
+    return pa.array(days, mask=moments.is_null().to_numpy(zero_copy_only=False)).cast(pa.date32())
+
+
+def years_of(moments: Values) -> Values:
+    """The years of dates or timestamps; in arrays those, too, that do not go into the 16 bits of Arrow's kernel."""
+    if isinstance(moments, pa.ChunkedArray):
+        return pa.chunked_array([years_of(chunk) for chunk in moments.chunks], pa.int64())
+    if not isinstance(moments, pa.Array):
+        return pc.year(moments)
+    if pa.types.is_date(moments.type):
+        days = moments.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
+    else:
+        assert pa.types.is_timestamp(moments.type)
+        numbers = moments.cast(pa.int64()).fill_null(0).to_numpy()
+        days = numbers // (_DAY_SECONDS * _UNITS[moments.type.unit])
+    years = days.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
+    return pa.array(years, mask=moments.is_null().to_numpy(zero_copy_only=False))
+
+
 def _year(moments: Values, width: int) -> Values:
-    """The year of the era; with four digits one of more has a sign, and two digits are the last two."""
-    year = pc.year(moments)
-    of_era = pc.if_else(pc.greater(year, 0), year, pc.negate(pc.subtract(year, 1)))
+    """The year; with four digits one of more has a sign, and two digits are the last two."""
+    year = years_of(moments)
+    size = _text(pc.abs(year))
     if width == 2:
-        return pc.utf8_slice_codeunits(pc.utf8_lpad(_text(of_era), 2, "0"), -2)
-    text = pc.utf8_lpad(_text(of_era), width, "0")
+        return pc.utf8_slice_codeunits(pc.utf8_lpad(size, 2, "0"), -2)
+    text = _joined(pc.if_else(pc.less(year, 0), "-", ""), pc.utf8_lpad(size, width, "0"))
     if width < 4:
         return text
-    return pc.if_else(pc.greater(of_era, 9999), _joined(pa.scalar("+"), text), text)
+    return pc.if_else(pc.greater(year, 9999), _joined(pa.scalar("+"), text), text)
 
 
 def _text(numbers: Values) -> Values:

@@ -1,6 +1,6 @@
 """Functions of one column, by the names and with the results of Spark: what filters and expression indexes know.
 
-Times of day and days of timestamps are those of UTC.
+Times of day and days of timestamps are those of UTC. Texts are cast to what a function is of, as without ANSI.
 
 Source: RFC-63, ``HoodieSparkExpressionIndex``; docs/format.md#expression-indexes.
 """
@@ -8,13 +8,15 @@ Source: RFC-63, ``HoodieSparkExpressionIndex``; docs/format.md#expression-indexe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.predicate.date_patterns import Values, format_moments, pattern_parts
+from hudi_hive.predicate import text_casts
+from hudi_hive.predicate.date_patterns import Values, format_moments, in_one_cycle, pattern_parts, years_of
 
 DEFAULT_FORMAT: Final = "yyyy-MM-dd HH:mm:ss"
 """The pattern of ``from_unixtime`` without one."""
@@ -41,11 +43,36 @@ class ColumnFunction:
 
     def result_type(self, kind: pa.DataType) -> pa.DataType | None:
         """The type of the results for a column of a type; None if it is not understood for that type."""
-        return _FUNCTIONS[self.name].result(kind)
+        function, cast = _FUNCTIONS[self.name], self._cast(kind)
+        if cast is None:
+            return function.result(kind)
+        if cast is _PARSED and text_casts.parsing_expression(dict(self.options)[_FORMAT]) is None:
+            return None
+        return function.result(cast.kind)
 
     def of(self, values: Values, kind: pa.DataType) -> Values:
         """The results for an array of a type that :meth:`result_type` takes, or for an Arrow expression."""
-        return _FUNCTIONS[self.name].run(values, kind, dict(self.options))
+        function, cast = _FUNCTIONS[self.name], self._cast(kind)
+        if cast is None:
+            return function.run(values, kind, dict(self.options))
+        if isinstance(values, pc.Expression):
+            options = [pc.scalar(text) for pair in self.options for text in pair]
+            return values._call(_registered_name(self.name, len(self.options)), [values, *options])
+        if isinstance(values, pa.ChunkedArray):
+            return pa.chunked_array([self.of(chunk, kind) for chunk in values.chunks], self.result_type(kind))
+        return function.run(cast.run(values, dict(self.options)), cast.kind, dict(self.options))
+
+    def is_lasting(self, values: pa.Array) -> bool:
+        """Whether the results for values are the same at any time, on any machine: so an index may hold them."""
+        cast = self._cast(values.type)
+        return cast is None or cast.is_lasting or not text_casts.may_change(values)
+
+    def _cast(self, kind: pa.DataType) -> _TextCast | None:
+        """What texts are cast to before; None for columns that are not cast."""
+        cast = _FUNCTIONS[self.name].cast if _is_text(kind) else None
+        if cast is None:
+            return None
+        return _PARSED if cast.parses and _FORMAT in dict(self.options) else cast
 
     def text(self, column: str) -> str:
         """The call in SQL, for messages."""
@@ -107,6 +134,60 @@ def _is_int(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii() and len(text) < 10
 
 
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _TextCast:
+    """What texts are cast to before a function.
+
+    Attributes:
+        run: casts an array of texts.
+        kind: what it casts to.
+        is_lasting: the results never change.
+        parses: with a format the texts are parsed by it instead.
+    """
+
+    run: Callable[[pa.Array, Mapping[str, str]], pa.Array]
+    kind: _Kind
+    is_lasting: bool = True
+    parses: bool = False
+
+
+_MOMENT: Final = pa.timestamp("us", "UTC")
+_PARSED: Final = _TextCast(lambda texts, options: text_casts.parse_moments(texts, options[_FORMAT]), _MOMENT)
+_DATE: Final = _TextCast(lambda texts, options: text_casts.text_to_dates(texts), pa.date32())
+_DATE_OR_PARSED: Final = replace(_DATE, parses=True)
+_TIMESTAMP: Final = _TextCast(lambda texts, options: text_casts.text_to_moments(texts), _MOMENT, is_lasting=False)
+_TIMESTAMP_OR_PARSED: Final = replace(_TIMESTAMP, parses=True)
+_LONG: Final = _TextCast(lambda texts, options: text_casts.text_to_longs(texts), pa.int64())
+
+
+def _registered_name(name: str, options: int) -> str:
+    return f"{_OURS}{name}_of_text_{options}"
+
+
+def _register_text_functions() -> None:
+    """Make Arrow's expressions able to call functions of texts, with as many options as there may be."""
+    for name, function in _FUNCTIONS.items():
+        if function.cast is None:
+            continue
+        result = function.result(function.cast.kind)
+        assert result is not None
+        for count in range(len(function.required), len(function.options) + 1):
+
+            def run(context: object, values: pa.Array | pa.Scalar, *texts: pa.Scalar, name: str = name) -> Values:
+                told = [text.as_py() for text in texts]
+                called = ColumnFunction(name, tuple(zip(told[::2], told[1::2], strict=True)))
+                if isinstance(values, pa.Scalar):
+                    return called.of(pa.array([values.as_py()], pa.string()), pa.string())[0]
+                return called.of(values, pa.string())
+
+            doc = {"summary": f"{name} of texts as Spark has it", "description": "of texts that it casts before"}
+            takes = {"text": pa.string(), **{f"option_{at}": pa.string() for at in range(2 * count)}}
+            pc.register_scalar_function(run, _registered_name(name, count), doc, takes, result)
+
+
 # -- the functions ----------------------------------------------------------------------------------------------------
 
 
@@ -117,6 +198,7 @@ class _Function:
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    cast: _TextCast | None = None
 
 
 def _is_moment(kind: _Kind) -> bool:
@@ -146,7 +228,15 @@ def _formatted(values: Values, kind: _Kind, options: Mapping[str, str]) -> Value
 
 
 def _from_seconds(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
-    return format_moments(values.cast(pa.int64()).cast(pa.timestamp("s")), options[_FORMAT])
+    if isinstance(values, pc.Expression):
+        return format_moments(values.cast(pa.int64()).cast(pa.timestamp("s")), options[_FORMAT])
+    seconds = values.cast(pa.int64())
+    if isinstance(seconds, pa.ChunkedArray):
+        seconds = seconds.combine_chunks()
+    # Spark's microseconds of seconds that are too many for them overflow.
+    micros = seconds.fill_null(0).to_numpy() * np.int64(1_000_000)
+    moments = pa.array(micros, mask=seconds.is_null().to_numpy(zero_copy_only=False)).cast(pa.timestamp("us"))
+    return format_moments(moments, options[_FORMAT])
 
 
 def _seconds(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
@@ -240,20 +330,41 @@ def _register_case_functions() -> None:
 
 _FUNCTIONS: Final[Mapping[str, _Function]] = {
     "identity": _Function(lambda values, kind, options: values, lambda kind: kind),
-    "year": _Function(_part(pc.year), _when(_is_day_or_moment, pa.int32())),
-    "month": _Function(_part(pc.month), _when(_is_day_or_moment, pa.int32())),
-    "day": _Function(_part(pc.day), _when(_is_day_or_moment, pa.int32())),
-    "hour": _Function(_part(pc.hour), _when(_is_moment, pa.int32())),
-    "date_format": _Function(_formatted, _when(_is_day_or_moment, pa.string()), (_FORMAT,), (_FORMAT,)),
-    "from_unixtime": _Function(
-        _from_seconds, _when(pa.types.is_signed_integer, pa.string()), (_FORMAT,), (), {_FORMAT: DEFAULT_FORMAT}
+    "year": _Function(_part(years_of), _when(_is_day_or_moment, pa.int32()), cast=_DATE),
+    "month": _Function(
+        _part(lambda moments: pc.month(in_one_cycle(moments))), _when(_is_day_or_moment, pa.int32()), cast=_DATE
     ),
-    "unix_timestamp": _Function(_seconds, _when(_is_day_or_moment, pa.int64())),
-    "date_add": _Function(_added(1), _when(pa.types.is_date32, pa.date32()), (_DAYS,), (_DAYS,)),
-    "date_sub": _Function(_added(-1), _when(pa.types.is_date32, pa.date32()), (_DAYS,), (_DAYS,)),
-    "to_timestamp": _Function(lambda values, kind, options: values, lambda kind: kind if _is_moment(kind) else None),
+    "day": _Function(
+        _part(lambda moments: pc.day(in_one_cycle(moments))), _when(_is_day_or_moment, pa.int32()), cast=_DATE
+    ),
+    "hour": _Function(_part(pc.hour), _when(_is_moment, pa.int32()), cast=_TIMESTAMP),
+    "date_format": _Function(
+        _formatted, _when(_is_day_or_moment, pa.string()), (_FORMAT,), (_FORMAT,), cast=_TIMESTAMP
+    ),
+    "from_unixtime": _Function(
+        _from_seconds,
+        _when(pa.types.is_signed_integer, pa.string()),
+        (_FORMAT,),
+        (),
+        {_FORMAT: DEFAULT_FORMAT},
+        _LONG,
+    ),
+    "unix_timestamp": _Function(
+        _seconds, _when(_is_day_or_moment, pa.int64()), (_FORMAT,), (), {_FORMAT: DEFAULT_FORMAT}, _PARSED
+    ),
+    "date_add": _Function(_added(1), _when(pa.types.is_date32, pa.date32()), (_DAYS,), (_DAYS,), cast=_DATE),
+    "date_sub": _Function(_added(-1), _when(pa.types.is_date32, pa.date32()), (_DAYS,), (_DAYS,), cast=_DATE),
+    "to_timestamp": _Function(
+        lambda values, kind, options: values,
+        lambda kind: kind if _is_moment(kind) else None,
+        (_FORMAT,),
+        cast=_TIMESTAMP_OR_PARSED,
+    ),
     "to_date": _Function(
-        lambda values, kind, options: values.cast(pa.date32(), safe=False), _when(_is_day_or_moment, pa.date32())
+        lambda values, kind, options: values.cast(pa.date32(), safe=False),
+        _when(_is_day_or_moment, pa.date32()),
+        (_FORMAT,),
+        cast=_DATE_OR_PARSED,
     ),
     "lower": _Function(_cased("lower"), _when(_is_text, pa.string())),
     "upper": _Function(_cased("upper"), _when(_is_text, pa.string())),
@@ -272,3 +383,4 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
 }
 
 _register_case_functions()
+_register_text_functions()

@@ -1,6 +1,10 @@
-"""Records of ``files`` and ``record_index`` for the files and the records that an action adds and takes away."""
+"""What an action changes: records of ``files`` and ``record_index`` for what it adds and takes away, and slices."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +19,10 @@ from hudi_hive.metadata.reader import (
     partition_identifier,
 )
 from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.column_stats import data_files
 from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges, Records
+from hudi_hive.table import MetaClient
+from hudi_hive.table.view import SLICE_SCHEMA, FileKind, parse_file_names
 
 
 def file_records(changes: MetadataChanges, version: int) -> Records:
@@ -116,3 +123,97 @@ def as_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return column
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedSlices:
+    """Slices of the file groups that an action touches.
+
+    Attributes:
+        before, behind: the newest slices before it and behind it.
+        files: the files that it wrote, each as a slice of its own.
+        partitions: names of all files of the newest slices behind it, of the partitions that it touches.
+    """
+
+    before: pa.Table
+    behind: pa.Table
+    files: tuple[dict[str, Any], ...]
+    partitions: dict[str, list[str]]
+
+
+def touched_slices(now: MetaClient, changes: MetadataChanges) -> TouchedSlices | None:
+    """The slices that an action touches; None if it touches no data."""
+    added = data_files(changes.files_added)
+    replaced = {(row["partition"], row["file_id"]) for row in changes.groups_replaced.to_pylist()}
+    if not added.num_rows and not replaced:
+        return None
+    names = parse_file_names(added.column("name"))
+    new = [
+        (partition, file_id, instant, name, size, kind == FileKind.BASE.value)
+        for partition, name, size, file_id, instant, kind in zip(
+            *(added.column(column).to_pylist() for column in ("partition", "name", "size")),
+            names.column("file_id").cast(pa.string()).to_pylist(),
+            names.column("instant").cast(pa.string()).to_pylist(),
+            names.column("kind").to_pylist(),
+            strict=True,
+        )
+    ]
+    there = set(now.partition_paths())
+    paths = sorted({one[0] for one in new} | {partition for partition, _ in replaced})
+    slices = now.file_system_view([path for path in paths if path in there]).latest_merged_file_slices().to_pylist()
+    newest = {(row["partition"], row["file_id"]): row for row in slices}
+    groups = {(one[0], one[1]) for one in new} | replaced
+    before = [row for group, row in newest.items() if group in groups]
+    after = {group: row for group, row in newest.items() if group not in replaced}
+    files = []
+    for partition, file_id, instant, name, size, is_base in sorted(new, key=lambda one: not one[5]):
+        alone = _slice(partition, file_id, instant, name, size, is_base)
+        files.append(alone)
+        former = None if is_base else after.get((partition, file_id))
+        after[(partition, file_id)] = alone if former is None else _with_logs(former, alone)
+    behind = [row for group, row in after.items() if group in groups]
+    of_partitions: dict[str, list[str]] = {path: [] for path in paths}
+    for (partition, _), row in after.items():
+        of_partitions[partition] += [row["base_file"]] if row["base_file"] else []
+        of_partitions[partition] += row["log_files"]
+    tables = [pa.Table.from_pylist(rows, SLICE_SCHEMA) for rows in (before, behind)]
+    return TouchedSlices(tables[0], tables[1], tuple(files), of_partitions)
+
+
+def _slice(partition: str, file_id: str, instant: str, name: str, size: int, is_base: bool) -> dict[str, Any]:
+    return {
+        "partition": partition,
+        "file_id": file_id,
+        "base_instant": instant,
+        "base_file": name if is_base else None,
+        "base_size": size if is_base else None,
+        "log_files": [] if is_base else [name],
+        "log_sizes": [] if is_base else [size],
+    }
+
+
+def _with_logs(former: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    logs = {name: [*former[name], *later[name]] for name in ("log_files", "log_sizes")}
+    return {**former, **logs}
+
+
+def each_file(slices: pa.Table) -> tuple[dict[str, Any], ...]:
+    """All files of slices, each as a slice of its own."""
+    files = []
+    for row in slices.to_pylist():
+        place = (row["partition"], row["file_id"], row["base_instant"])
+        if row["base_file"] is not None:
+            files.append(_slice(*place, row["base_file"], row["base_size"], True))
+        for name, size in zip(row["log_files"], row["log_sizes"], strict=True):
+            files.append(_slice(*place, name, size, False))
+    return tuple(files)
+
+
+def file_name(row: Mapping[str, Any]) -> str:
+    """The name of the only file of a slice."""
+    return str(row["base_file"] or row["log_files"][0])
+
+
+def file_size(row: Mapping[str, Any]) -> int:
+    """The size of the only file of a slice in bytes."""
+    return int(row["base_size"] or (row["log_sizes"] or [0])[0] or 0)

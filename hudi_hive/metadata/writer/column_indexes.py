@@ -8,7 +8,7 @@ Source: docs/format.md#secondary-indexes, docs/format.md#expression-indexes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -36,11 +36,18 @@ from hudi_hive.metadata.reader import (
     secondary_index_keys,
 )
 from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.changed_files import (
+    TouchedSlices,
+    each_file,
+    file_name,
+    file_size,
+    touched_slices,
+)
 from hudi_hive.metadata.writer.column_stats import KEYED_STATS_SCHEMA, data_files, deleted_file_stats
 from hudi_hive.metadata.writer.records import RecordChanges, Records, join_records
 from hudi_hive.metadata.writer.stats_columns import IndexedColumn, indexed_column
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view import SLICE_SCHEMA, FileKind, parse_file_names
+from hudi_hive.table.view import SLICE_SCHEMA
 
 PARTITION_STAT: Final = "__partition_stat__"
 """What stands for a file in the keys of an expression index's records of partitions."""
@@ -85,7 +92,7 @@ class ColumnIndexRecords:
         result: dict[str, RecordChanges] = {}
         secondary = [one for one in self.definitions if one.name.startswith(SECONDARY_PREFIX)]
         others = [one for one in self.definitions if one.name.startswith(EXPRESSION_PREFIX)]
-        touched = _touched_slices(self.now, changes) if self.definitions else None
+        touched = touched_slices(self.now, changes) if self.definitions else None
         if secondary and touched is not None and changes.moves_rows:
             columns = list(dict.fromkeys(one.columns[0] for one in secondary))
             old = self.source.rows(self.now, touched.before, columns)
@@ -111,7 +118,7 @@ class ColumnIndexRecords:
             rows = self.source.rows(self.now, slices, definition.columns)
             keys = self._keys(definition, rows)
             return records.secondary_keys(keys, self.now.config.version)
-        return self._of_files(definition, instant, _each_file(slices), {})
+        return self._of_files(definition, instant, each_file(slices), {})
 
     # -- secondary indexes ---------------------------------------------------------------------------------------
 
@@ -137,18 +144,18 @@ class ColumnIndexRecords:
         if definition.kind != COLUMN_STATS:
             return Records.none()
         column = _indexed(self.behind, definition)
-        rows = _each_file(self.now.file_system_view(files=files).latest_merged_file_slices())
+        rows = each_file(self.now.file_system_view(files=files).latest_merged_file_slices())
         names: dict[str, list[str]] = {}
         for row in rows:
-            names.setdefault(row["partition"], []).append(_name(row))
+            names.setdefault(row["partition"], []).append(file_name(row))
         there = MetadataTable.open(self.now).expression_stats(definition.name, column.name, list(names))
         known = set(there.column("file_name").to_pylist())
-        empty = {_name(row) for row in rows if _name(row) not in known and not len(self._results(definition, row))}
+        empty = {file_name(row) for row in rows if file_name(row) not in known and self._is_empty(definition, row)}
         wide = self._partition_rows(definition, column, (), names, empty)
         return records.column_stats(wide, records.PARTITION_STATS_TYPE, self.now.config.version)
 
     def _expression(
-        self, definition: IndexDefinition, instant: str, touched: _Touched | None, changes: MetadataChanges
+        self, definition: IndexDefinition, instant: str, touched: TouchedSlices | None, changes: MetadataChanges
     ) -> Records:
         gone = data_files(changes.files_deleted)
         parts = [self._deleted(definition, instant, gone)]
@@ -171,30 +178,39 @@ class ColumnIndexRecords:
             files: slices of one file each, as rows.
             partitions: all files of the partitions behind the action; those of ``files`` alone without any.
         """
-        results = {(row["partition"], _name(row)): self._results(definition, row) for row in files}
+        every = {(row["partition"], file_name(row)): self._results(definition, row) for row in files}
+        results = {key: values for key, values in every.items() if values is not None}
+        passing = {path for (path, _), values in every.items() if values is None}
         version = self.now.config.version
         if definition.kind == BLOOM_FILTERS:
             return _filters(definition, results, instant, version)
         column = _indexed(self.behind, definition)
         rows = [
-            _stats_row(column, key, _name(row), results[key], _size(row))
+            _stats_row(column, key, file_name(row), results[key], file_size(row))
             for row in files
-            if len(results[key := (row["partition"], _name(row))])
+            if len(results.get(key := (row["partition"], file_name(row)), ()))
         ]
         table = pa.Table.from_pylist([_keyed(column, row) for row in rows], KEYED_STATS_SCHEMA)
         made = records.column_stats(table, records.COLUMN_STATS_TYPE, version)
         empty = {name for (_, name), values in results.items() if not len(values)}
-        wide = self._partition_rows(definition, column, rows, partitions, empty)
+        wide = self._partition_rows(definition, column, rows, partitions, empty, passing)
         return join_records([made, records.column_stats(wide, records.PARTITION_STATS_TYPE, version)])
 
-    def _results(self, definition: IndexDefinition, row: Mapping[str, Any]) -> pa.Array:
-        """What the function comes to for the rows of one file."""
+    def _results(self, definition: IndexDefinition, row: Mapping[str, Any]) -> pa.Array | None:
+        """What the function comes to for the rows of one file; None if that may be something else tomorrow.
+
+        A file of which an index has no record is never left out.
+        """
         slices = pa.Table.from_pylist([dict(row)], SLICE_SCHEMA)
         rows = self.source.rows(self.behind, slices, definition.columns)
         function = indexed_function(definition)
         assert function is not None  # others are refused before
         values = _one(rows.column(definition.columns[0]))
-        return _one(function.of(values, values.type))
+        return _one(function.of(values, values.type)) if function.is_lasting(values) else None
+
+    def _is_empty(self, definition: IndexDefinition, row: Mapping[str, Any]) -> bool:
+        results = self._results(definition, row)
+        return results is not None and not len(results)
 
     def _partition_rows(
         self,
@@ -203,8 +219,17 @@ class ColumnIndexRecords:
         rows: Sequence[Mapping[str, Any]],
         partitions: Mapping[str, Sequence[str]] | None,
         empty: set[str],
+        passing: Collection[str] = (),
     ) -> pa.Table:
-        """Records of partitions: bounds over all their files, a deletion where one of them is not known."""
+        """Records of partitions: bounds over all their files, a deletion where one of them is not known.
+
+        Args:
+            definition, column: the index.
+            rows: records of files.
+            partitions: as of :meth:`_of_files`.
+            empty: names of files without rows.
+            passing: partitions with files that have no record.
+        """
         by_partition: dict[str, dict[str, Mapping[str, Any]]] = {}
         for row in rows:
             by_partition.setdefault(row["partition"], {})[row["file_name"]] = row
@@ -218,11 +243,12 @@ class ColumnIndexRecords:
                 if owner is not None:
                     by_partition.setdefault(owner, {}).setdefault(row["file_name"], row)
         made = []
-        for path in partitions or by_partition:
+        for path in partitions or dict.fromkeys([*by_partition, *passing]):
             here = by_partition.get(path, {})
             names = (partitions or {}).get(path, list(here))
             missing = set(names) - set(here) - empty
-            made.append(_partition_row(column, path, [here[name] for name in names if name in here], bool(missing)))
+            is_unknown = bool(missing) or path in passing
+            made.append(_partition_row(column, path, [here[name] for name in names if name in here], is_unknown))
         return pa.Table.from_pylist(made, KEYED_STATS_SCHEMA)
 
     def _deleted(self, definition: IndexDefinition, instant: str, gone: pa.Table) -> Records:
@@ -281,100 +307,6 @@ def is_written(client: MetaClient, definition: IndexDefinition) -> bool:
     if definition.kind == BLOOM_FILTERS:
         return bool(pa.types.is_string(result))
     return indexed_column(definition.columns[0], result, client.config.version) is not None
-
-
-# -- slices ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Touched:
-    """Slices of the file groups that an action touches.
-
-    Attributes:
-        before, behind: the newest slices before it and behind it.
-        files: the files that it wrote, each as a slice of its own.
-        partitions: names of all files of the newest slices behind it, of the partitions that it touches.
-    """
-
-    before: pa.Table
-    behind: pa.Table
-    files: tuple[dict[str, Any], ...]
-    partitions: dict[str, list[str]]
-
-
-def _touched_slices(now: MetaClient, changes: MetadataChanges) -> _Touched | None:
-    added = data_files(changes.files_added)
-    replaced = {(row["partition"], row["file_id"]) for row in changes.groups_replaced.to_pylist()}
-    if not added.num_rows and not replaced:
-        return None
-    names = parse_file_names(added.column("name"))
-    new = [
-        (partition, file_id, instant, name, size, kind == FileKind.BASE.value)
-        for partition, name, size, file_id, instant, kind in zip(
-            *(added.column(column).to_pylist() for column in ("partition", "name", "size")),
-            names.column("file_id").cast(pa.string()).to_pylist(),
-            names.column("instant").cast(pa.string()).to_pylist(),
-            names.column("kind").to_pylist(),
-            strict=True,
-        )
-    ]
-    there = set(now.partition_paths())
-    paths = sorted({one[0] for one in new} | {partition for partition, _ in replaced})
-    slices = now.file_system_view([path for path in paths if path in there]).latest_merged_file_slices().to_pylist()
-    newest = {(row["partition"], row["file_id"]): row for row in slices}
-    groups = {(one[0], one[1]) for one in new} | replaced
-    before = [row for group, row in newest.items() if group in groups]
-    after = {group: row for group, row in newest.items() if group not in replaced}
-    files = []
-    for partition, file_id, instant, name, size, is_base in sorted(new, key=lambda one: not one[5]):
-        alone = _slice(partition, file_id, instant, name, size, is_base)
-        files.append(alone)
-        former = None if is_base else after.get((partition, file_id))
-        after[(partition, file_id)] = alone if former is None else _with_logs(former, alone)
-    behind = [row for group, row in after.items() if group in groups]
-    of_partitions: dict[str, list[str]] = {path: [] for path in paths}
-    for (partition, _), row in after.items():
-        of_partitions[partition] += [row["base_file"]] if row["base_file"] else []
-        of_partitions[partition] += row["log_files"]
-    tables = [pa.Table.from_pylist(rows, SLICE_SCHEMA) for rows in (before, behind)]
-    return _Touched(tables[0], tables[1], tuple(files), of_partitions)
-
-
-def _slice(partition: str, file_id: str, instant: str, name: str, size: int, is_base: bool) -> dict[str, Any]:
-    return {
-        "partition": partition,
-        "file_id": file_id,
-        "base_instant": instant,
-        "base_file": name if is_base else None,
-        "base_size": size if is_base else None,
-        "log_files": [] if is_base else [name],
-        "log_sizes": [] if is_base else [size],
-    }
-
-
-def _with_logs(former: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    logs = {name: [*former[name], *later[name]] for name in ("log_files", "log_sizes")}
-    return {**former, **logs}
-
-
-def _each_file(slices: pa.Table) -> tuple[dict[str, Any], ...]:
-    """All files of slices, each as a slice of its own."""
-    files = []
-    for row in slices.to_pylist():
-        place = (row["partition"], row["file_id"], row["base_instant"])
-        if row["base_file"] is not None:
-            files.append(_slice(*place, row["base_file"], row["base_size"], True))
-        for name, size in zip(row["log_files"], row["log_sizes"], strict=True):
-            files.append(_slice(*place, name, size, False))
-    return tuple(files)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return str(row["base_file"] or row["log_files"][0])
-
-
-def _size(row: Mapping[str, Any]) -> int:
-    return int(row["base_size"] or (row["log_sizes"] or [0])[0] or 0)
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------

@@ -108,12 +108,24 @@ _CASTS: Final = frozenset(
 )
 """Types to and from which Spark casts a column before a function is called, as our functions do."""
 
+_TEXT_CASTS: Final = {
+    "Year": "date",
+    "Month": "date",
+    "DayOfMonth": "date",
+    "DateAdd": "date",
+    "DateSub": "date",
+    "Hour": "timestamp",
+    "DateFormatClass": "timestamp",
+    "FromUnixTime": "long",
+}
+"""Types to which Spark casts texts before a function is called, as our functions do."""
+
 _LITERALS: Final = frozenset(kind for kind, _ in _TYPES.values())
 """Types of results that literals are compared with as Spark does."""
 
 _UTC: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _NO_FORMAT: Final = frozenset({"ToUnixTimestamp", "UnixTimestamp"})
-"""Functions whose format tells nothing where they are of a date or timestamp."""
+"""Functions whose format tells nothing where they are of a date or timestamp, but for one of texts."""
 
 
 def is_constant(condition: JavaValue) -> bool:
@@ -217,14 +229,15 @@ def _call(node: Mapping[str, Any], columns: Mapping[str, pa.Field], literal: obj
         columns: of the table.
         literal: Spark's type of the literals that it is compared with; None if with none.
     """
-    function = _FUNCTIONS.get(node["kind"])
+    function = _function(node)
     if function is None or not _is_of_utc(node):
         return None
     source, *others = node["children"]
-    if source["kind"] == "Cast" and _is_cast_to_the_same(source):
+    if source["kind"] == "Cast" and _is_cast_to_the_same(source, node["kind"]):
         source = source["children"][0]
     column = _source(source, columns)
-    arguments = () if node["kind"] in _NO_FORMAT else tuple(_literal(other) for other in others)
+    is_without_format = node["kind"] in _NO_FORMAT and source.get("dataType") != "string"
+    arguments = () if is_without_format else tuple(_literal(other) for other in others)
     if column is None:
         return None
     texts = [argument for argument in arguments if argument is not None]
@@ -238,16 +251,22 @@ def _call(node: Mapping[str, Any], columns: Mapping[str, pa.Field], literal: obj
     return FunctionCall(function, column, tuple(texts), f"{function}({column.text})")
 
 
+def _function(node: Mapping[str, Any]) -> str | None:
+    if node["kind"] == "Cast" and (node["dataType"], node["children"][0].get("dataType")) == ("date", "string"):
+        return "to_date"
+    return _FUNCTIONS.get(node["kind"])
+
+
 def _is_of_utc(node: Mapping[str, Any]) -> bool:
     return str(node.get("timeZoneId", "UTC")) in _UTC and all(
         child["kind"] != "Cast" or str(child.get("timeZoneId", "UTC")) in _UTC for child in node["children"]
     )
 
 
-def _is_cast_to_the_same(cast: Mapping[str, Any]) -> bool:
+def _is_cast_to_the_same(cast: Mapping[str, Any], function: str) -> bool:
     """Whether a cast that Spark puts around a column is one that our function makes by itself."""
-    source = str(cast["children"][0].get("dataType"))
-    return (str(cast.get("dataType")), source) in _CASTS
+    source, target = str(cast["children"][0].get("dataType")), str(cast.get("dataType"))
+    return _TEXT_CASTS.get(function) == target if source == "string" else (target, source) in _CASTS
 
 
 def _source(node: Mapping[str, Any], columns: Mapping[str, pa.Field]) -> Name | None:
