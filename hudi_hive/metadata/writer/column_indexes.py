@@ -374,7 +374,8 @@ def _partition_row(
     sums = ("value_count", "null_count", "total_size", "total_uncompressed_size")
     wide: dict[str, Any] = {name: sum(row[name] or 0 for row in rows) for name in sums}
     for side, choose in (("min", min), ("max", max)):
-        values = [row[side][column.wrapper] for row in rows if row[side] is not None]
+        # Of files with nulls alone Hudi keeps a bound that is null.
+        values = [row[side][column.wrapper] for row in rows if row[side] is not None and row["value_count"]]
         chosen = choose(values) if values and None not in values else None
         wide[side] = None if chosen is None else {name: chosen if name == column.wrapper else None for name in WRAPPERS}
     wide |= {"partition": path, "file_name": partition_identifier(path)}
