@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
+from hudi_hive.write.services import TableServices, added_rules, roll_back_rescaling
 from integration.support.hudi_peer import HudiPeer
 from tests.support.running.long import long_case
 
@@ -108,3 +109,51 @@ def test_a_table_that_hudi_rescaled_is_written_by_its_own_rules(
     peer.sql(f"INSERT INTO rescaled VALUES {_values(_rows(3, ('2024-06-01', '2024-06-02')))}")
     _check(path, peer, {"2024-06-01": 3, "2024-06-02": 3, "2025-01-01": 2})
     peer.sql("DROP TABLE rescaled")
+
+
+_CONFIGS = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_hudi_goes_on_with_a_table_that_was_rescaled_here(
+    kind: str, hudi_peer: Callable[[int], HudiPeer], tmp_path: Path
+) -> None:
+    peer, path = hudi_peer(9), tmp_path / "ours"
+    properties = {"primaryKey": "id", "type": kind, "preCombineField": "ts", **_INDEX, **_QUIET}
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    peer.sql(
+        f"CREATE TABLE rescaled_here ({_DDL}) USING hudi TBLPROPERTIES ({listed}, "
+        f"'hoodie.datasource.write.hive_style_partitioning' = 'false') PARTITIONED BY (day) LOCATION '{path}'"
+    )
+    try:
+        peer.sql(f"INSERT INTO rescaled_here VALUES {_values(_rows(1))}")
+        peer.sql("UPDATE rescaled_here SET ts = 2, name = concat('2-', substring(id, 2)) WHERE day = '2024-06-01'")
+        services = TableServices.open(HudiTable.open(path).client, {**_INDEX, **_QUIET})
+        done = services.rescale_buckets(_RULES, 2)
+        assert dict(done.partitions) == {"2024-06-01": 5, "2024-06-02": 3}
+        _check(path, peer, {"2024-06-01": 2, "2024-06-02": 1, "2025-01-01": 1})
+        assert HudiTable.open(path).metadata.validate().differences.num_rows == 0
+        peer.sql("REFRESH TABLE rescaled_here")
+        shown = peer.sql("CALL partition_bucket_index_manager(table => 'rescaled_here', show_config => true)")
+        assert f"expressions='{_RULES}', defaultBucketNumber='2'" in shown[0]["details"]
+        assert done.instant is not None and done.instant.requested in shown[0]["details"]
+        peer.sql(f"INSERT INTO rescaled_here VALUES {_values(_rows(3))}")
+        _check(path, peer, dict.fromkeys(_DAYS, 3))
+        _upsert(path, _rows(4), _INDEX)
+        _check(path, peer, dict.fromkeys(_DAYS, 4))
+
+        peer.sql("CALL partition_bucket_index_manager(table => 'rescaled_here', add => '2025,4', dry_run => false)")
+        groups = HudiTable.open(path).scan().plan().slices.select(["partition", "file_id"]).to_pylist()
+        assert {int(one["file_id"][:8]) for one in groups if one["partition"] == "2025-01-01"} == {0, 1, 2, 3}
+        last = max(file.stem for file in (path / _CONFIGS).glob("*.hashing_config"))
+        peer.sql(f"CALL partition_bucket_index_manager(table => 'rescaled_here', rollback => '{last}')")
+        _check(path, peer, dict.fromkeys(_DAYS, 4))
+
+        services = TableServices.open(HudiTable.open(path).client, {**_INDEX, **_QUIET})
+        done = services.rescale_buckets(*added_rules(services.client, "2025,4"))
+        assert done.instant is not None
+        roll_back_rescaling(services.context, done.instant.requested)
+        peer.sql(f"INSERT INTO rescaled_here VALUES {_values(_rows(5))}")
+        _check(path, peer, dict.fromkeys(_DAYS, 5))
+    finally:
+        peer.sql("DROP TABLE rescaled_here")

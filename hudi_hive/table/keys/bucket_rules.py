@@ -21,6 +21,8 @@ RULE_TYPE: Final = "regex"
 """The type of rules that there is."""
 
 _FOLDER: Final = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+_ARCHIVE: Final = ".hoodie/.bucket_index/partition_bucket_index_meta/archive"
+_VERSION: Final = 1
 _SUFFIX: Final = ".hashing_config"
 _MOST_BUCKETS: Final = 99_999_999
 """File ids hold the number of the bucket in eight digits."""
@@ -52,6 +54,11 @@ class BucketRules:
         """
         return cls(tuple(_rule(text.strip()) for text in expressions.rstrip(";").split(";")), default)
 
+    @property
+    def expressions(self) -> str:
+        """The rules in the form that :meth:`parse` takes."""
+        return ";".join(f"{pattern.pattern},{count}" for pattern, count in self.rules)
+
     def buckets(self, partition: str) -> int:
         """How many buckets the partition of a path has."""
         return next((count for pattern, count in self.rules if pattern.search(partition)), self.default)
@@ -70,12 +77,13 @@ def _rule(text: str) -> tuple[re.Pattern[str], int]:
         raise ValueError(f"{pattern.strip()!r} is no regular expression: {error}") from error
 
 
-def stored_bucket_rules(storage: Storage, pending: frozenset[str]) -> BucketRules | None:
+def stored_bucket_rules(storage: Storage, pending: frozenset[str], until: str | None = None) -> BucketRules | None:
     """Load the rules that a table has been given last.
 
     Args:
         storage: rooted at the table's base path.
         pending: requested times of replacements that are not complete, whose rules do not count yet.
+        until: the newest instant of the timeline that tells of these: later ones have begun since it was read.
 
     Returns:
         None for a table that has none.
@@ -83,11 +91,36 @@ def stored_bucket_rules(storage: Storage, pending: frozenset[str]) -> BucketRule
     Raises:
         CorruptFileError: the file cannot be decoded.
     """
-    names = [posixpath.basename(path) for path in storage.list(_FOLDER, missing_ok=True)["path"].to_pylist()]
-    instants = {name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)} - pending
-    if not instants:
-        return None
-    path = f"{_FOLDER}/{max(instants)}{_SUFFIX}"
+    instants = {one for one in rescaling_instants(storage) - pending if until is None or one <= until}
+    return _load(storage, f"{_FOLDER}/{max(instants)}{_SUFFIX}") if instants else None
+
+
+def rescaling_instants(storage: Storage) -> set[str]:
+    """Requested times of the instants, pending ones among them, that have given a table rules."""
+    return _instants(storage, _FOLDER)
+
+
+def every_bucket_rules(storage: Storage, pending: frozenset[str]) -> list[tuple[str, BucketRules]]:
+    """Load all rules that a table was given, with the instants that gave them, the oldest first.
+
+    Args:
+        storage: rooted at the table's base path.
+        pending: requested times of replacements that are not complete.
+
+    Raises:
+        CorruptFileError: a file cannot be decoded.
+    """
+    folders = dict.fromkeys(_instants(storage, _ARCHIVE), _ARCHIVE)
+    folders |= dict.fromkeys(_instants(storage, _FOLDER) - pending, _FOLDER)
+    return [(one, _load(storage, f"{folder}/{one}{_SUFFIX}")) for one, folder in sorted(folders.items())]
+
+
+def _instants(storage: Storage, folder: str) -> set[str]:
+    names = [posixpath.basename(path) for path in storage.list(folder, missing_ok=True)["path"].to_pylist()]
+    return {name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)}
+
+
+def _load(storage: Storage, path: str) -> BucketRules:
     try:
         told = json.loads(storage.read_bytes(path))
         if told["rule"].lower() != RULE_TYPE:
@@ -97,9 +130,31 @@ def stored_bucket_rules(storage: Storage, pending: frozenset[str]) -> BucketRule
         raise CorruptFileError(
             f"rules of buckets cannot be decoded: {error}",
             path=storage.uri(path),
-            instant=max(instants),
+            instant=posixpath.basename(path).removesuffix(_SUFFIX),
             remedy="bring the file back from a copy",
         ) from error
+
+
+def save_bucket_rules(storage: Storage, instant: str, rules: BucketRules) -> None:
+    """Write the rules that an instant gives a table; they count when it is complete.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: its requested time.
+        rules: the rules.
+
+    Raises:
+        PathExistsError: there are rules of this instant.
+    """
+    entries = {
+        "expressions": rules.expressions,
+        "defaultBucketNumber": rules.default,
+        "rule": RULE_TYPE,
+        "version": _VERSION,
+        "instant": instant,
+    }
+    text = json.dumps(entries, indent=2, separators=(",", " : "), ensure_ascii=False)
+    storage.create_if_absent(f"{_FOLDER}/{instant}{_SUFFIX}", text.encode())
 
 
 def remove_bucket_rules(storage: Storage, instant: str) -> None:

@@ -21,8 +21,17 @@ from hudi_hive.errors import WriteConflictError
 from hudi_hive.metadata.reader import RECORD_INDEX, written_partitions
 from hudi_hive.schema import InternalField
 from hudi_hive.table.core import MetaClient
+from hudi_hive.table.keys import rescaling_instants
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instants import COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
+from hudi_hive.timeline.instants import (
+    COMPACTION,
+    LOG_COMPACTION,
+    REPLACE_COMMIT,
+    RESTORE,
+    ROLLBACK,
+    WRITE_ACTIONS,
+    millis_to_instant,
+)
 
 BASE: Final = "base"
 LOG: Final = "log"
@@ -130,6 +139,8 @@ def check_conflicts(
         _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
         if not compacted:
             _refuse_overwritten(client, operation, metadata)
+        if operation.buckets and metadata.instant.action == REPLACE_COMMIT:
+            _refuse_rescaled(client, operation, metadata.instant)
     for instant, groups in _by_instant(now.pending_compactions(), "compaction_instant"):
         mine = _endangered(operation, now.layout, _was_pending(instant, begun, operation.instant))
         _refuse_overlap(client, operation, mine, instant, groups)
@@ -304,6 +315,12 @@ def _refuse_overwritten(client: MetaClient, operation: ConcurrentOperation, othe
     if both:
         why = f"instant {other.instant.requested} wrote to partition {both[0]!r}, all of which this one replaces"
         raise _conflict(client, operation, why)
+
+
+def _refuse_rescaled(client: MetaClient, operation: ConcurrentOperation, other: Instant) -> None:
+    """Refuse a write to buckets by other rules than the table was given since: its rows may be in none of them."""
+    if other.requested in rescaling_instants(client.storage):
+        raise _conflict(client, operation, f"{other.requested} has given the partitions other numbers of buckets")
 
 
 def _keys(groups: pa.Table, buckets: bool) -> pa.Array:

@@ -4,7 +4,7 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 """
 
 from hudi_hive.write.index.base import Index
-from hudi_hive.write.index.bucket import BucketIndex
+from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers
 from hudi_hive.write.index.consistent import ConsistentBucketIndex, ring_hashes
 from hudi_hive.write.index.existing import existing_records, with_ordering
 from hudi_hive.write.index.hash_ring import (
@@ -46,6 +46,7 @@ __all__ = [
     "LookupPlan",
     "LookupTask",
     "SliceTask",
+    "bucket_numbers",
     "check_index",
     "decode_nodes",
     "encode_nodes",

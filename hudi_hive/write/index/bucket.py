@@ -177,7 +177,8 @@ def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | Non
     if options.consistent:
         return None
     pending = frozenset(instant.requested for instant in client.timeline.pending({REPLACE_COMMIT, CLUSTERING}))
-    stored = stored_bucket_rules(client.storage, pending)
+    newest = max((instant.requested for instant in client.timeline.instants), default=None)
+    stored = stored_bucket_rules(client.storage, pending, newest)
     if stored is not None and options.rules not in (None, stored):
         raise InvalidOptionError(
             f"{BUCKET_RULES} and the number of buckets of other partitions are not what the table has",

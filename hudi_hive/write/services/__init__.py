@@ -25,6 +25,7 @@ from hudi_hive.write.services.log_compaction import (
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
 from hudi_hive.write.services.partition_ttl import ExpiredPartitions, expire_partitions
 from hudi_hive.write.services.pending_plans import PlanRun, run_planned_clusterings, run_planned_compactions
+from hudi_hive.write.services.rescaling import Rescaling, added_rules, rescaling_rules, roll_back_rescaling
 from hudi_hive.write.services.service_rounds import ServiceEvent, ServiceKind, ServiceRounds
 from hudi_hive.write.services.table_services import TableServices
 
@@ -35,10 +36,12 @@ __all__ = [
     "MetadataServices",
     "MetadataTableChange",
     "PlanRun",
+    "Rescaling",
     "ServiceEvent",
     "ServiceKind",
     "ServiceRounds",
     "TableServices",
+    "added_rules",
     "archive_instants",
     "clean",
     "clean_is_due",
@@ -53,6 +56,8 @@ __all__ = [
     "log_compact",
     "pending_clusterings",
     "plan_clean",
+    "rescaling_rules",
+    "roll_back_rescaling",
     "run_inline_services",
     "run_planned_clusterings",
     "run_planned_compactions",

@@ -12,7 +12,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -37,13 +36,7 @@ from hudi_hive.write.coordination import (
     refuse_new_index,
     touched_groups,
 )
-from hudi_hive.write.files import (
-    RECORD_KEY,
-    Attempt,
-    WriteContext,
-    joined,
-    status,
-)
+from hudi_hive.write.files import Attempt, WriteContext, joined
 from hudi_hive.write.index import IndexOptions, hashed_partitions, ring_hashes
 from hudi_hive.write.options import ClusteringSettings, WriteConfig
 from hudi_hive.write.rollback import keeps_plan, requested_again
@@ -74,11 +67,9 @@ from hudi_hive.write.services.rewrite import (
     slice_rows,
     slices_of,
     with_source_files,
-    write_base,
+    write_group,
 )
 from hudi_hive.write.services.runs import carried_through, settled_stats
-
-_BATCH_ROWS: Final = 65_536
 
 
 def pending_clusterings(client: MetaClient) -> list[Instant]:
@@ -300,19 +291,7 @@ def _cluster_group(task: _Task) -> pa.Table:
     for number, (base, part) in enumerate(_shares(task, rows)):
         if not part.num_rows and (number or task.hashing is not None):
             continue
-        written = write_base(task.write_context, base, part.to_batches(max_chunksize=_BATCH_ROWS))
-        statuses.append(
-            status(
-                base.partition,
-                base.file_id,
-                base.name(task.write_context),
-                num_writes=written.rows,
-                num_inserts=written.rows,
-                size=written.size,
-                ranges=written.ranges if task.write_context.ranges else None,
-                keys_added=part.column(RECORD_KEY).combine_chunks() if task.write_context.tracks_keys else None,
-            )
-        )
+        statuses.append(write_group(task.write_context, base, part))
     return joined(statuses)
 
 

@@ -24,13 +24,14 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.bootstrap import source_file
 from hudi_hive.table.view import SLICE_SCHEMA, data_file_path
 from hudi_hive.timeline.payloads import NewCommitMetadata
-from hudi_hive.write.files import FILE_NAME, Attempt, WriteContext
+from hudi_hive.write.files import FILE_NAME, RECORD_KEY, Attempt, WriteContext, status
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import KeyedRecords, write_context_of
 from hudi_hive.write.schema import SCHEMA_KEY, with_version
 from hudi_hive.write.service_base import ServiceContext
 
 _ATTEMPTS: Final = 1 << 30
+_BATCH_ROWS: Final = 65_536
 
 
 def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteContext, NewCommitMetadata]:
@@ -121,6 +122,25 @@ def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.Rec
             batch = batch.set_column(at, write_context.schema.field(at), names)
         writer.write(batch)
     return writer.close()
+
+
+def write_group(write_context: WriteContext, base: NewBase, rows: pa.Table) -> pa.Table:
+    """Write rows to the base file of a new file group.
+
+    Returns:
+        Its status (``WRITE_STATUS_SCHEMA``).
+    """
+    written = write_base(write_context, base, rows.to_batches(max_chunksize=_BATCH_ROWS))
+    return status(
+        base.partition,
+        base.file_id,
+        base.name(write_context),
+        num_writes=written.rows,
+        num_inserts=written.rows,
+        size=written.size,
+        ranges=written.ranges if write_context.ranges else None,
+        keys_added=rows.column(RECORD_KEY).combine_chunks() if write_context.tracks_keys else None,
+    )
 
 
 def slices_of(client: MetaClient, operations: pa.Table) -> pa.Table:

@@ -46,6 +46,7 @@ from hudi_hive.write.services.log_compaction import (
     schedule_log_compaction,
 )
 from hudi_hive.write.services.metadata_services import MetadataServices
+from hudi_hive.write.services.rescaling import Rescaling, plan_rescaling, rescale_partitions
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -216,6 +217,24 @@ class TableServices:
             pending = pending_clusterings(context.reload().client)
             return [execute_clustering(context, instant) for instant in pending]
         return cluster(context, recent=self._read_recently())
+
+    @_observed_service
+    def rescale_buckets(self, expressions: str, buckets: int | None = None, *, dry_run: bool = False) -> Rescaling:
+        """Give partitions other numbers of buckets by rules, and keep the rules with the table (RFC-89).
+
+        Args:
+            expressions: rules, ``EXPRESSION,BUCKETS`` with semicolons between; the first regular expression that is
+                found in a partition's path counts.
+            buckets: buckets of all other partitions; of a table without rules also how many partitions have now.
+            dry_run: only tell what would change.
+
+        Raises:
+            InvalidOptionError: rules that are not understood, no number of buckets, or options of another index.
+            UnsupportedTableError: file groups that are of none of the buckets of now.
+            WriteConflictError: another writer came before; the table is as it was.
+            LockTimeoutError: the table is locked by another writer.
+        """
+        return (plan_rescaling if dry_run else rescale_partitions)(self._context, expressions, buckets)
 
     @_observed_service
     def clean(self) -> CleanMetadata | None:

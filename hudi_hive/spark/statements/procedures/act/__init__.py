@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hudi_hive.spark.statements.procedures.act.bootstraps import BOOTSTRAP_PROCEDURES
+from hudi_hive.spark.statements.procedures.act.buckets import BUCKET_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.copies import COPY_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.export import EXPORT_PROCEDURES
 from hudi_hive.spark.statements.procedures.act.metadata import METADATA_PROCEDURES
@@ -19,6 +20,7 @@ from hudi_hive.spark.statements.procedures.base import Procedure
 
 ACTING_PROCEDURES: Final[tuple[Procedure, ...]] = (
     *BOOTSTRAP_PROCEDURES,
+    *BUCKET_PROCEDURES,
     *COPY_PROCEDURES,
     *EXPORT_PROCEDURES,
     *METADATA_PROCEDURES,

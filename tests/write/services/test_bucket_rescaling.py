@@ -1,0 +1,196 @@
+"""Partitions get other numbers of buckets by rules, in one commit whose rules the table keeps."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import InvalidOptionError, PathExistsError, UnsupportedTableError, WriteConflictError
+from hudi_hive.table.keys import save_bucket_rules
+from hudi_hive.write.coordination import LocalExecutor
+from hudi_hive.write.services import TableServices, added_rules, rescaling_rules, roll_back_rescaling
+from hudi_hive.write.writers import LocalWriter
+from tests.support.running.long import VERSION_CASES
+
+OPTIONS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", "hoodie.clean.automatic": "false"}
+DAYS = ("2024-06-01", "2024-06-02", "2025-01-01")
+RULES = "2024-06-01,5;2024,3"
+FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
+
+
+def rows(ts, days=DAYS, count=40):
+    made = [{"id": f"k{number}", "ts": ts, "day": day} for day in days for number in range(count)]
+    return pa.Table.from_pylist(made, pa.schema([("id", pa.string()), ("ts", pa.int64()), ("day", pa.string())]))
+
+
+def make(folder, kind="MERGE_ON_READ", version=9):
+    fields = {"record_keys": ["id"], "partition_fields": ["day"], "ordering_fields": ["ts"]}
+    table = HudiTable.create(folder / "t", name="t", table_type=kind, version=version, **fields)
+    table.write("upsert", rows(1), OPTIONS)
+    table.write("upsert", rows(2, ("2024-06-01",)), OPTIONS)
+    return table.refresh()
+
+
+def services(table, **options):
+    return TableServices.open(HudiTable.open(table.client.base_path).client, {**OPTIONS, **options})
+
+
+def state(table):
+    """Rows, with when they were written, and buckets by partition."""
+    table = HudiTable.open(table.client.base_path)
+    columns = ["_hoodie_commit_time", "day", "id", "ts"]
+    found = sorted(tuple(row.values()) for row in table.scan(selected_fields=columns).to_arrow().to_pylist())
+    buckets = {}
+    for one in table.scan().plan().slices.select(["partition", "file_id"]).to_pylist():
+        buckets.setdefault(one["partition"], set()).add(int(one["file_id"][:8]))
+    return found, {path: len(numbers) for path, numbers in buckets.items()}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", VERSION_CASES)
+def test_rows_go_to_the_buckets_of_the_rules(kind, version, tmp_path):
+    table = make(tmp_path, kind, version)
+    before, _ = state(table)
+    planned = services(table).rescale_buckets(RULES, 2, dry_run=True)
+    assert dict(planned.partitions) == {"2024-06-01": 5, "2024-06-02": 3}
+    assert planned.instant is None
+    assert state(table)[1] == dict.fromkeys(DAYS, 2)
+
+    done = services(table).rescale_buckets(RULES, 2)
+    assert done.partitions == planned.partitions
+    assert state(table) == (before, {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 2})
+    told = json.loads(table.client.storage.read_bytes(f"{FOLDER}/{done.instant.requested}.hashing_config"))
+    assert told == {
+        "expressions": RULES,
+        "defaultBucketNumber": 2,
+        "rule": "regex",
+        "version": 1,
+        "instant": done.instant.requested,
+    }
+    table.refresh().write("upsert", rows(3), OPTIONS)
+    assert {row[3] for row in state(table)[0]} == {3}
+    assert len(state(table)[0]) == len(before)
+
+    expressions, buckets = added_rules(table.refresh().client, "2025,4")
+    again = services(table).rescale_buckets(expressions, buckets)
+    assert dict(again.partitions) == {"2025-01-01": 4}
+    assert [rules.expressions for _, rules in rescaling_rules(table.refresh().client)] == [RULES, f"2025,4;{RULES}"]
+    assert state(table)[1] == {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 4}
+
+
+def test_rules_that_change_nothing_are_kept(tmp_path):
+    table = make(tmp_path)
+    assert dict(services(table).rescale_buckets("2030,7", 2).partitions) == {}
+    table.refresh().write("upsert", rows(3, ("2030-01-01",)), OPTIONS)
+    assert state(table)[1]["2030-01-01"] == 7
+
+
+def test_a_rescaling_is_rolled_back(tmp_path):
+    table = make(tmp_path)
+    before = state(table)
+    done = services(table).rescale_buckets(RULES, 2)
+    roll_back_rescaling(services(table).context, done.instant.requested)
+    assert state(table) == before
+    assert rescaling_rules(table.refresh().client) == []
+    table.refresh().write("upsert", rows(3), OPTIONS)
+    assert {row[3] for row in state(table)[0]} == {3}
+    with pytest.raises(InvalidOptionError, match="given the table no rules"):
+        roll_back_rescaling(services(table).context, done.instant.requested)
+
+
+class Failing(LocalExecutor):
+    """Does what it is to do first, then fails."""
+
+    def __init__(self, then):
+        super().__init__()
+        self._then = then
+
+    def map(self, function, items):
+        done = super().map(function, items)
+        self._then()
+        return done
+
+
+def fail():
+    raise OSError("no more")
+
+
+def test_a_rescaling_that_fails_leaves_the_table_as_it_was(tmp_path):
+    table = make(tmp_path)
+    before = state(table)
+    client = HudiTable.open(table.client.base_path).client
+    with pytest.raises(OSError, match="no more"):
+        TableServices.open(client, OPTIONS, executor=Failing(fail)).rescale_buckets(RULES, 2)
+    assert state(table) == before
+    assert rescaling_rules(table.refresh().client) == []
+    assert not table.client.storage.list(FOLDER, missing_ok=True).num_rows
+
+
+@pytest.mark.parametrize("days", [("2024-06-01",), ("2024-12-31",)])
+def test_a_write_that_completes_first_wins(days, tmp_path):
+    """Be it to a partition that is rescaled, or to one that it makes by the rules of before."""
+    table = make(tmp_path)
+    many = {**OPTIONS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    many["hoodie.clean.failed.writes.policy"] = "LAZY"
+    many["hoodie.write.lock.provider"] = "FileSystemBasedLockProvider"
+
+    def write():
+        HudiTable.open(table.client.base_path).write("upsert", rows(9, days), many)
+
+    client = HudiTable.open(table.client.base_path).client
+    with pytest.raises(WriteConflictError):
+        TableServices.open(client, many, executor=Failing(write)).rescale_buckets(RULES, 2)
+    found, buckets = state(table)
+    assert set(buckets.values()) == {2}
+    assert sum(row[3] == 9 for row in found) == 40
+
+
+def test_a_write_by_the_rules_of_before_does_not_complete(tmp_path):
+    table = make(tmp_path)
+    many = {**OPTIONS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
+    many["hoodie.clean.failed.writes.policy"] = "LAZY"
+    many["hoodie.write.lock.provider"] = "FileSystemBasedLockProvider"
+    rescale = Failing(lambda: services(table).rescale_buckets(RULES, 2))
+    writer = LocalWriter(HudiTable.open(table.client.base_path).client, many, executor=rescale)
+    with pytest.raises(WriteConflictError, match="other numbers of buckets"):
+        writer.write(rows(9, ("2024-12-31",)))
+    assert state(table)[1] == {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((RULES,), {}, InvalidOptionError, "nothing tells how many"),
+        (("2024", 2), {}, InvalidOptionError, "rules of buckets"),
+        (("(,3", 2), {}, InvalidOptionError, "no regular expression"),
+        ((RULES, 4), {}, InvalidOptionError, "is not the number of buckets"),
+        ((RULES, 1), {"hoodie.bucket.index.num.buckets": "1"}, UnsupportedTableError, "none of 1 buckets"),
+        ((RULES, 2), {"hoodie.index.type": "BLOOM"}, InvalidOptionError, "no buckets of a fixed number"),
+    ],
+)
+def test_what_is_refused(arguments, options, error, message, tmp_path):
+    table = make(tmp_path)
+    before = state(table)
+    with pytest.raises(error, match=message):
+        services(table, **options).rescale_buckets(*arguments)
+    assert state(table) == before
+
+
+def test_partitions_under_a_planned_compaction_are_not_rescaled(tmp_path):
+    table = make(tmp_path)
+    services(table).compact(schedule=True)
+    with pytest.raises(WriteConflictError, match="a table service is at"):
+        services(table).rescale_buckets(RULES, 2)
+    services(table).compact(execute=True)
+    services(table).rescale_buckets(RULES, 2)
+    assert state(table)[1]["2024-06-01"] == 5
+
+
+def test_rules_of_an_instant_are_written_once(tmp_path):
+    table = make(tmp_path)
+    done = services(table).rescale_buckets(RULES, 2)
+    with pytest.raises(PathExistsError):
+        save_bucket_rules(table.client.storage, done.instant.requested, done.rules)
