@@ -36,8 +36,8 @@ Each procedure of 1.0.2 that reads was run by real Hudi and by us over the same 
 - `stats_file_sizes` without `partition_path` counts all partitions.
 - `show_logfile_metadata` shows delete blocks, and `show_logfile_records` with `merge` takes several slices; both fail
   in Hudi.
-- `show_cleans`, `show_cleans_metadata` and `show_clean_plans` are those of Hudi 1.1, `show_timeline` is of its next
-  release.
+- `show_cleans`, `show_cleans_metadata`, `show_clean_plans` and
+  `partition_bucket_index_manager` are those of Hudi 1.1, `show_timeline` is of its next release.
 
 The procedures that act were run by real Hudi 1.0.2 and by us over the same statements; rows, answers and the timeline's
 actions are the same but for what follows. One that fails leaves the table as it was.
