@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from integration.support.hudi_peer import HudiPeer
+from tests.support.faults.write_acts import PROBE
 from tests.support.faults.write_faults import Rows, Scenario, States, client_of, kill_points, killed, rows_of, with_row
-from tests.support.faults.write_scenarios import PROBE, SCENARIOS
+from tests.support.faults.write_scenarios import SCENARIOS
 
 VERSIONS = (8, 6, 9)
 _COLUMNS = ("id", "part", "ts", "value")

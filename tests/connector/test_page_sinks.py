@@ -29,9 +29,9 @@ from hudi_hive.sql import SqlEngine
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from tests.connector.shared.connector_helpers import client, connector, server
 from tests.connector.shared.elsewhere import two_rows
+from tests.support.faults.write_acts import PROBE
+from tests.support.faults.write_acts import rows as scenario_rows
 from tests.support.faults.write_faults import Scenario
-from tests.support.faults.write_scenarios import PROBE
-from tests.support.faults.write_scenarios import rows as scenario_rows
 from tests.support.faults.write_sweep import sweep
 from tests.support.running.long import long_case, with_long_cases
 

@@ -16,7 +16,7 @@ from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import cluster, compact
 from tests.support.faults.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
-from tests.support.faults.write_scenarios import prepare
+from tests.support.faults.write_acts import prepare
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import VERSION_CASES, with_long_cases
 

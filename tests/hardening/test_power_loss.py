@@ -15,8 +15,8 @@ import pytest
 from hudi_hive import HudiTable
 from tests.support.faults.power_loss import Disk, PowerLoss
 from tests.support.faults.step_faults import ACTS, OPTIONS
+from tests.support.faults.write_acts import PROBE, rows
 from tests.support.faults.write_faults import check_tidy, rows_of, with_row
-from tests.support.faults.write_scenarios import PROBE, rows
 from tests.support.running.long import with_long_cases
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"

@@ -30,8 +30,8 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema import read as read_history
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import archive_instants, execute_clustering, schedule_clustering
+from tests.support.faults.write_acts import SEVERAL_WRITERS
 from tests.support.faults.write_faults import check_tidy, count_calls, kill_points, killed, rows_of
-from tests.support.faults.write_scenarios import SEVERAL_WRITERS
 from tests.support.faults.write_sweep import evenly
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import long_case

@@ -17,8 +17,8 @@ from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commi
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import compact
+from tests.support.faults.write_acts import rows
 from tests.support.faults.write_faults import check_tidy, rows_of
-from tests.support.faults.write_scenarios import rows
 
 DAY = 86_400_000_000_000
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"

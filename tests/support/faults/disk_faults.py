@@ -24,8 +24,8 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from tests.support.faults.step_faults import OPTIONS, Case
+from tests.support.faults.write_acts import PROBE, rows
 from tests.support.faults.write_faults import check_tidy, rows_of, with_row
-from tests.support.faults.write_scenarios import PROBE, rows
 
 
 def shim() -> ctypes.CDLL:

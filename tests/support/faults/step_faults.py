@@ -27,8 +27,9 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, parse_instant_name
+from tests.support.faults.write_acts import PROBE, SEVERAL_WRITERS, rows
 from tests.support.faults.write_faults import CALLS, Rows, check_tidy, rows_of, with_row
-from tests.support.faults.write_scenarios import ALL_SERVICES, PROBE, SEVERAL_WRITERS, rows
+from tests.support.faults.write_scenarios import ALL_SERVICES
 
 
 class CallersError(Exception):

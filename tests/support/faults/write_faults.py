@@ -11,9 +11,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +229,7 @@ class Scenario:
         version: of the table.
         doubles: rows of the act come in again when it is done again.
         replaces_all: no other rows are left when it is done again.
+        probe_more: columns that the row of the next write has in this scenario alone.
     """
 
     name: str
@@ -240,6 +241,7 @@ class Scenario:
     version: int = 8
     doubles: bool = False
     replaces_all: bool = False
+    probe_more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_service(self) -> bool:
@@ -316,6 +318,7 @@ def check_after_kill(
     Returns:
         ``before``, ``between`` or ``after``: which state the kill left.
     """
+    probe = {**probe, **scenario.probe_more}
     found = rows_of(path, metadata=False)
     left = states.name_of(found)
     assert rows_of(path) == found, "the metadata table gives other rows than the folders"
@@ -361,6 +364,9 @@ def check_rows(path: Path, expected: Rows, when: str) -> None:
             _check_index(path, row, pc.equal(value, row["value"]))
             has_length = pc.equal(pc.utf8_length(value), len(row["value"]))
             _check_index(path, row, has_length & pc.equal(pc.field("id"), row["id"]))
+    for row in expected:
+        if "place" in row:
+            _check_index(path, row, pc.equal(pc.field("place", "inner", "name"), row["place"]["inner"]["name"]))
 
 
 def _check_index(path: Path, row: dict[str, Any], row_filter: pc.Expression) -> None:

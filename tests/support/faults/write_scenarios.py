@@ -1,295 +1,58 @@
-"""Writes and table services to be killed; functions of a module, because another process runs them."""
+"""Scenarios: the writes and table services of :mod:`tests.support.faults.write_acts`, on tables of each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from hudi_hive import HudiTable
-from hudi_hive.metadata.writer import MetadataWriter
-from hudi_hive.table import MetaClient
-from hudi_hive.table.core import TableDefinition, create_table
-from hudi_hive.timeline.instants import (
-    CLEAN,
-    COMMIT,
-    COMPLETED_WRITE_ACTIONS,
-    DELTA_COMMIT,
-    REPLACE_COMMIT,
-    RESTORE,
-    SAVEPOINT,
+from tests.support.faults.write_acts import (
+    FIELDS_OF_STRUCTS,
+    MERGER,
+    PARTITIONED_INDEX,
+    PROBE_PLACE,
+    RECORD_INDEX,
+    SEVERAL_WRITERS,
+    SHORT_HISTORY,
+    archive_history,
+    build_after_all,
+    build_index_of_values,
+    build_indexes,
+    bulk_insert,
+    clean_slices,
+    cluster_groups,
+    compact_slices,
+    delete,
+    delete_partition,
+    expire_partition,
+    go_back,
+    has_index_of_values,
+    has_merged_blocks,
+    has_metadata,
+    has_record_index,
+    index_lengths,
+    index_values,
+    is_archived,
+    is_clean,
+    is_cleaned_again,
+    is_clustered,
+    is_compacted,
+    is_restored,
+    leave_a_build,
+    make_metadata,
+    merge_log_blocks,
+    note_writes,
+    overwrite,
+    overwrite_table,
+    prepare,
+    prepare_bootstrapped,
+    probe,
+    renew_value,
+    save,
+    undo_delete,
+    upsert,
 )
-from hudi_hive.write.alter import alter_schema
-from hudi_hive.write.coordination import LocalExecutor, table_lock
-from hudi_hive.write.rollback import create_savepoint, restore, rollback, rollback_failed_writes
-from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import MetadataServices, archive_instants, clean, cluster, compact, log_compact
-from hudi_hive.write.writers import LocalWriter
 from tests.support.faults.write_faults import Scenario
-from tests.support.index_builds import die, in_a_process_that_dies, in_the_middle
-
-_SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])
-PROBE: dict[str, Any] = {"id": "probe", "part": "x", "ts": 9, "value": "probe"}
-
-SEVERAL_WRITERS = {
-    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
-    "hoodie.cleaner.policy.failed.writes": "LAZY",
-    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
-    "hoodie.write.lock.client.num_retries": "2",
-    "hoodie.write.lock.client.wait_time_ms_between_retry": "1",
-}
-
-
-def rows(step: int, *keys: str) -> pa.Table:
-    """Rows of keys; the partition follows from the key."""
-    found = [{"id": key, "part": "xy"[len(key) % 2], "ts": step, "value": f"{key} {step}"} for key in keys]
-    return pa.Table.from_pylist(found, schema=_SCHEMA)
-
-
-def write(path: Path, options: dict[str, str], table: pa.Table, operation: str = "upsert") -> None:
-    given = {"hoodie.datasource.write.operation": operation, "hoodie.index.bloom.num_entries": "100", **options}
-    report = LocalWriter(MetaClient.load(path), given, executor=LocalExecutor(1)).write(table)
-    assert report.services is None or not report.services.failed, report.services
-
-
-def prepare(
-    path: Path,
-    *,
-    kind: str,
-    version: int,
-    options: dict[str, str],
-    upserts: int = 1,
-    then: Sequence[Callable[[Path, dict[str, str]], None]] = (),
-    cdc: bool = False,
-    base_files: str = "PARQUET",
-) -> None:
-    create_table(
-        path,
-        TableDefinition(
-            name="t",
-            table_type=kind,
-            version=version,
-            record_keys=["id"],
-            partition_fields=["part"],
-            ordering_fields=["ts"],
-            cdc=cdc,
-            base_file_format=base_files,
-        ),
-    )
-    write(path, options, rows(1, "a", "b", "cc", "dd"), "insert")
-    for step in range(upserts):
-        write(path, options, rows(2 + step, "a", "cc"))
-    for more in then:
-        more(path, options)
-
-
-def renew_value(path: Path, options: dict[str, str]) -> None:
-    """Columns get ids, and `value` is from now on another column than that of the rows that are there."""
-    client = MetaClient.load(path)
-    alter_schema(client, lambda update: update.drop("value").add("value", "string", after="ts"), options)
-
-
-# -- writes ----------------------------------------------------------------------------------------------------------
-
-
-def upsert(path: Path, options: dict[str, str]) -> None:
-    """Two changed rows, one new."""
-    write(path, options, rows(5, "a", "dd", "e"))
-
-
-def delete(path: Path, options: dict[str, str]) -> None:
-    write(path, options, rows(5, "a", "dd"), "delete")
-
-
-def overwrite(path: Path, options: dict[str, str]) -> None:
-    write(path, options, rows(5, "n"), "insert_overwrite")
-
-
-def overwrite_table(path: Path, options: dict[str, str]) -> None:
-    write(path, options, rows(5, "n"), "insert_overwrite_table")
-
-
-def bulk_insert(path: Path, options: dict[str, str]) -> None:
-    """One new row for each partition, in file groups of their own."""
-    write(path, options, rows(6, "o", "pp"), "bulk_insert")
-
-
-def delete_partition(path: Path, options: dict[str, str]) -> None:
-    LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1)).delete_partitions(["y"])
-
-
-# -- services --------------------------------------------------------------------------------------------------------
-
-
-def compact_slices(path: Path, options: dict[str, str]) -> None:
-    """A compaction, planned and carried out, or taken up again."""
-    compact(_context(path, {**options, "hoodie.compact.inline.max.delta.commits": "1"}))
-
-
-def is_compacted(path: Path) -> bool:
-    timeline = MetaClient.load(path).timeline
-    return any(timeline.commit_metadata(instant).operation == "COMPACT" for instant in timeline.completed({COMMIT}))
-
-
-def merge_log_blocks(path: Path, options: dict[str, str]) -> None:
-    log_compact(_context(path, {**options, "hoodie.log.compaction.blocks.threshold": "2"}))
-
-
-def has_merged_blocks(path: Path) -> bool:
-    timeline = MetaClient.load(path).timeline
-    commits = timeline.completed({DELTA_COMMIT})
-    return any(timeline.commit_metadata(one).operation == "LOG_COMPACT" for one in commits)
-
-
-def cluster_groups(path: Path, options: dict[str, str]) -> None:
-    cluster(_context(path, options))
-
-
-def is_clustered(path: Path) -> bool:
-    timeline = MetaClient.load(path).timeline
-    return any(timeline.commit_metadata(one).operation == "CLUSTER" for one in timeline.completed({REPLACE_COMMIT}))
-
-
-def clean_slices(path: Path, options: dict[str, str]) -> None:
-    clean(_context(path, {**options, "hoodie.cleaner.commits.retained": "1"}))
-
-
-def is_clean(path: Path) -> bool:
-    return bool(MetaClient.load(path).timeline.completed({CLEAN}))
-
-
-_SHORT_HISTORY = {
-    "hoodie.clean.commits.retained": "1",
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-}
-
-
-def archive_history(path: Path, options: dict[str, str]) -> None:
-    archive_instants(_context(path, {**options, **_SHORT_HISTORY}))
-
-
-def is_archived(path: Path) -> bool:
-    """Whether there is an archive; no write of the table's history is missing."""
-    timeline = MetaClient.load(path).timeline
-    archived = [i for i in timeline.archived().instants if i.action in COMPLETED_WRITE_ACTIONS]
-    both = {i.requested for i in [*archived, *timeline.write_instants()]}
-    operations = (path / "writes").read_text().split()
-    assert both >= set(operations), "history is lost"
-    return bool(archived)
-
-
-def note_writes(path: Path, options: dict[str, str]) -> None:
-    """Keep the times of all writes so far beside the table's folders."""
-    (path / "writes").write_text(" ".join(i.requested for i in MetaClient.load(path).timeline.write_instants()))
-
-
-def make_metadata(path: Path, options: dict[str, str]) -> None:
-    """The metadata table of a table that was written without."""
-    writer = MetadataWriter.open(MetaClient.load(path))
-    assert writer is not None
-    writer.initialise(executor=LocalExecutor(1))
-
-
-def has_metadata(path: Path) -> bool:
-    return "files" in MetaClient.load(path).config.metadata_partitions
-
-
-def index_values(path: Path, options: dict[str, str]) -> None:
-    """A secondary index."""
-    if not has_index_of_values(path):
-        MetadataServices(_context(path, options)).create_index("by_value", "secondary_index", ["value"])
-
-
-def has_index_of_values(path: Path) -> bool:
-    return "secondary_index_by_value" in MetaClient.load(path).config.metadata_partitions
-
-
-def build_indexes(path: Path, options: dict[str, str]) -> None:
-    """A record index, built beside a write that commits in the middle, as the first build that there is."""
-    services = MetadataServices(_context(path, {**options, **RECORD_INDEX}))
-    with in_the_middle(lambda: write(path, options, rows(5, "a", "dd", "e"))):
-        services.build()
-
-
-def build_index_of_values(path: Path, options: dict[str, str]) -> None:
-    """A secondary index, built beside a write; of one that is there already the indexing is completed."""
-    services = MetadataServices(_context(path, {**options, "hoodie.metadata.index.async": "true"}))
-    if has_index_of_values(path):
-        services.build(())
-    else:
-        with in_the_middle(lambda: write(path, options, rows(5, "a", "dd", "e"))):
-            services.create_index("by_value", "secondary_index", ["value"])
-
-
-def leave_a_build(path: Path, options: dict[str, str]) -> None:
-    """What a build leaves that died when it had written its base files."""
-    services = MetadataServices(_context(path, {**options, **RECORD_INDEX}))
-    with in_the_middle(die, behind=True):
-        in_a_process_that_dies(services.build)
-
-
-def build_after_all(path: Path, options: dict[str, str]) -> None:
-    """The build of what a dead one has left."""
-    MetadataServices(_context(path, {**options, **RECORD_INDEX})).build()
-
-
-def has_record_index(path: Path) -> bool:
-    config = MetaClient.load(path).config
-    listed = config.properties.get("hoodie.table.metadata.partitions.inflight", "")
-    if not listed and "record_index" in config.metadata_partitions:
-        table = HudiTable.open(path)
-        found = table.metadata.reader.record_locations().select(["key", "partition"]).to_pylist()
-        keys = table.scan(options={"hoodie.enable.data.skipping": "false"}).to_arrow()
-        names = ("_hoodie_record_key", "_hoodie_partition_path")
-        there = sorted(zip(*(keys.column(name).to_pylist() for name in names), strict=True))
-        assert sorted((row["key"], row["partition"]) for row in found) == there, "the index has other keys than rows"
-        return True
-    return False
-
-
-def index_lengths(path: Path, options: dict[str, str]) -> None:
-    """Expression indexes of both kinds."""
-    services = MetadataServices(_context(path, options))
-    services.create_index("by_length", "column_stats", ["value"], {"expr": "length"})
-    services.create_index("by_upper", "bloom_filters", ["value"], {"expr": "upper"})
-
-
-def undo_delete(path: Path, options: dict[str, str]) -> None:
-    """Roll back the delete, or go on with that."""
-    context = _context(path, options)
-    rollback_failed_writes(context)
-    timeline = MetaClient.load(path).timeline
-    for instant in timeline.write_instants():
-        if timeline.commit_metadata(instant).operation == "DELETE":
-            rollback(context, instant)
-
-
-def save(path: Path, options: dict[str, str]) -> None:
-    create_savepoint(_context(path, options))
-
-
-def go_back(path: Path, options: dict[str, str]) -> None:
-    """Restore the savepoint."""
-    context = _context(path, options)
-    (savepoint,) = context.client.timeline.completed({SAVEPOINT})
-    restore(context, savepoint.requested)
-
-
-def is_restored(path: Path) -> bool:
-    return bool(MetaClient.load(path).timeline.completed({RESTORE}))
-
-
-def _context(path: Path, options: dict[str, str]) -> ServiceContext:
-    client = MetaClient.load(path)
-    return ServiceContext(client, options, LocalExecutor(1), lock=lambda: table_lock(options, client.storage))
-
-
-def probe(path: Path, options: dict[str, str]) -> None:
-    write(path, options, pa.Table.from_pylist([PROBE], schema=_SCHEMA))
 
 
 def scenario(  # noqa: PLR0913
@@ -302,17 +65,22 @@ def scenario(  # noqa: PLR0913
     later: dict[str, str] | None = None,
     upserts: int = 1,
     then: Sequence[Any] = (),
-    cdc: bool = False,
-    base_files: str = "PARQUET",
+    definition: Mapping[str, Any] | None = None,
+    bootstrapped: bool = False,
     **more: Any,
 ) -> Scenario:
-    """A scenario of an act; ``later`` are the options from the act on, if they are not those of before."""
+    """A scenario of an act.
+
+    ``later`` are the options from the act on, if they are not those of before; ``definition`` is the table's.
+    """
     options = options or {}
     later = options if later is None else later
-    table = {"kind": kind, "version": version, "cdc": cdc, "base_files": base_files}
+    table = {"kind": kind, "version": version, **(definition or {})}
     return Scenario(
         name,
-        partial(prepare, **table, options=options, upserts=upserts, then=then),
+        partial(
+            prepare_bootstrapped if bootstrapped else prepare, **table, options=options, upserts=upserts, then=then
+        ),
         partial(act, options=later),
         partial(probe, options=later),
         version=version,
@@ -324,7 +92,11 @@ COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 _SHORT = {COW: "cow", MOR: "mor"}
 KINDS, VERSIONS = (COW, MOR), (6, 8, 9)
 PLAIN = {"hoodie.metadata.enable": "false"}
-RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
+RULES = {
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "2",
+    "hoodie.bucket.index.partition.expressions": "x,3",
+}
 HASHED = {
     "hoodie.index.type": "BUCKET",
     "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
@@ -341,7 +113,7 @@ ALL_SERVICES = {
     "hoodie.clustering.inline": "true",
     "hoodie.clustering.inline.max.commits": "2",
     "hoodie.clustering.plan.strategy.sort.columns": "id",
-    **_SHORT_HISTORY,
+    **SHORT_HISTORY,
 }
 
 
@@ -382,7 +154,7 @@ SCENARIOS = [
     *_each("upsert_several", upsert, options=SEVERAL_WRITERS),
     *_each("upsert_metadata_services", upsert, options=METADATA_SERVICES, upserts=3),
     *_each("upsert_record_index", upsert, options=RECORD_INDEX),
-    *_each("upsert_change_data", upsert, cdc=True),
+    *_each("upsert_change_data", upsert, definition={"cdc": True}),
     *_each("upsert_ids", upsert, then=[renew_value]),
     *_each("restore_ids", go_back, then=[save, renew_value, delete], done=is_restored, again_first=True),
     *_each("delete", delete),
@@ -417,6 +189,32 @@ SCENARIOS = [
             ("upsert", upsert, {}),
             ("compaction", compact_slices, {"kinds": [MOR], "upserts": 2, "done": is_compacted}),
         )
-        for one in _each(f"{name}_{base_files.lower()}", act, base_files=base_files, **more)
+        for one in _each(f"{name}_{base_files.lower()}", act, definition={"base_file_format": base_files}, **more)
+    ),
+    *_each("delete_partitioned_index", delete, versions=(9,), options=PARTITIONED_INDEX),
+    *_each("delete_partition_partitioned_index", delete_partition, versions=(9,), options=PARTITIONED_INDEX),
+    *(
+        one
+        for kind, more in (
+            ("partitioned_index", {"versions": (9,), "options": PARTITIONED_INDEX}),
+            ("fields_of_structs", {"versions": (8, 9), "options": FIELDS_OF_STRUCTS, "probe_more": PROBE_PLACE}),
+            ("bootstrapped", {"bootstrapped": True}),
+            ("bucket_rules", {"options": RULES}),
+            ("merger", {"definition": {"payload_class": MERGER}}),
+        )
+        for name, act, service in (
+            ("upsert", upsert, {}),
+            ("compaction", compact_slices, {"kinds": [MOR], "upserts": 2, "done": is_compacted}),
+        )
+        for one in _each(f"{name}_{kind}", act, **service, **more)
+    ),
+    *_each("lifetime", expire_partition),
+    *_each("clean_again", clean_slices, kinds=[COW], upserts=3, then=[clean_slices, upsert], done=is_cleaned_again),
+    *_each(
+        "clean_again",
+        clean_slices,
+        kinds=[MOR],
+        then=[compact_slices, upsert, compact_slices, clean_slices, upsert, compact_slices, upsert],
+        done=is_cleaned_again,
     ),
 ]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.faults.remote_path import RemotePath, copy_tree, remove_tree
+from tests.support.faults.write_acts import PROBE
 from tests.support.faults.write_faults import (
     Rows,
     Scenario,
@@ -33,7 +34,7 @@ from tests.support.faults.write_faults import (
     killed,
     rows_of,
 )
-from tests.support.faults.write_scenarios import PROBE, SCENARIOS
+from tests.support.faults.write_scenarios import SCENARIOS
 
 
 @dataclass

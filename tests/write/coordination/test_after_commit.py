@@ -16,8 +16,8 @@ from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, CleanerPlan, encode_
 from hudi_hive.write.coordination.after_commit import AfterCommit, log_failure
 from hudi_hive.write.services import TableServices
 from tests.support.faults.step_faults import CallersError
+from tests.support.faults.write_acts import rows
 from tests.support.faults.write_faults import rows_of
-from tests.support.faults.write_scenarios import rows
 from tests.support.running.long import VERSION_CASES
 
 SYNC = {

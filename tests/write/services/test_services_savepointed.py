@@ -24,8 +24,8 @@ from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_s
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
+from tests.support.faults.write_acts import rows
 from tests.support.faults.write_faults import check_tidy, rows_of
-from tests.support.faults.write_scenarios import rows
 
 VERSIONS = [6, 9]
 OFF = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
