@@ -37,6 +37,7 @@ RUNS = (
     "integration.long.spark_store_matrix",
     "integration.long.spark_store_credentials",
     "integration.long.metadata_actions",
+    "integration.long.metadata_validation",
     "integration.long.partitioned_index",
     "integration.long.consistent_buckets",
     "integration.long.log_compaction",

@@ -11,8 +11,9 @@ partitions of the metadata table, and we read what it wrote.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +81,14 @@ class Life:
         version: table version.
         kind: table type.
         peer: real Hudi of the version's release.
+        options: of our writes and services.
     """
 
     path: Path
     version: int
     kind: str
     peer: HudiPeer
+    options: Mapping[str, str] = field(default_factory=lambda: OPTIONS)
     rows: Rows = field(default_factory=dict)
     step: int = 0
     checks: int = 0
@@ -93,13 +96,25 @@ class Life:
 
     # -- what is done ------------------------------------------------------------------------------------------------
 
+    def create(self) -> None:
+        """Make the table, without rows."""
+        HudiTable.create(
+            self.path,
+            name="actions",
+            version=self.version,
+            table_type=self.kind,
+            record_keys=["id"],
+            partition_fields=["part"],
+            ordering_fields=["ts"],
+        )
+
     @property
     def table(self) -> HudiTable:
         return HudiTable.open(str(self.path))
 
     @property
     def context(self) -> ServiceContext:
-        return ServiceContext(MetaClient.load(self.path), OPTIONS)
+        return ServiceContext(MetaClient.load(self.path), self.options)
 
     def new_rows(self, keys: range, part: str | None = None) -> list[dict[str, Any]]:
         self.step += 1
@@ -123,26 +138,29 @@ class Life:
         self.rows = {key: row for key, row in self.rows.items() if row["part"] not in parts}
 
     def actions(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        """Names of the actions and what does them, in their order."""
-        yield "bulk_insert", lambda: self.table.bulk_insert(self.put(self.new_rows(range(12))), OPTIONS)
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(8, 15))), OPTIONS)
+        """Names of our actions and what does them, in their order."""
+        yield "bulk_insert", lambda: self.table.bulk_insert(self.put(self.new_rows(range(12))), self.options)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(8, 15))), self.options)
         yield "delete", self.delete
         yield "savepoint", self.savepoint
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(2, 6))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(2, 6))), self.options)
         if self.kind == "MERGE_ON_READ":
             yield "compaction", lambda: refuse_nothing_done(compact(self.context))
         yield "clustering", lambda: refuse_nothing_done(cluster(self.context))
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(3, 7))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(3, 7))), self.options)
         yield "rollback", self.rollback
         yield "insert_overwrite", self.overwrite
         yield "restore", self.restore
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(4, 18))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(4, 18))), self.options)
         yield "delete_partition", self.delete_partition
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(20, 24), "x")), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(20, 24), "x")), self.options)
         yield "clean", self.clean
+
+    def their_actions(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Writes of Hudi by our partitions of the metadata table, and one of ours behind them."""
         yield "upsert with record index", lambda: self.theirs("RECORD_INDEX", range(10, 22))
         yield "upsert with bloom filters", lambda: self.theirs("BLOOM", range(12, 26))
-        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(11, 20))), OPTIONS)
+        yield "upsert", lambda: self.table.upsert(self.put(self.new_rows(range(11, 20))), self.options)
 
     def delete(self) -> None:
         # Not written again: Hudi 1.0.2 cannot compare the ordering value of a deleted record's with that of a new one.
@@ -150,7 +168,7 @@ class Life:
         self.step += 1
         for row in gone:
             self.rows = {key: other for key, other in self.rows.items() if key != row["id"]}
-        self.table.delete(pa.Table.from_pylist([{**row, "ts": self.step} for row in gone]), OPTIONS)
+        self.table.delete(pa.Table.from_pylist([{**row, "ts": self.step} for row in gone]), self.options)
 
     def savepoint(self) -> None:
         self.rows_at_savepoint = dict(self.rows)
@@ -158,7 +176,7 @@ class Life:
 
     def rollback(self) -> None:
         before = dict(self.rows)
-        self.table.upsert(self.put(self.new_rows(range(5, 19))), OPTIONS)
+        self.table.upsert(self.put(self.new_rows(range(5, 19))), self.options)
         last = MetaClient.load(self.path).timeline.last_completed_write()
         assert last is not None
         rollback(self.context, last.requested)
@@ -167,7 +185,7 @@ class Life:
     def overwrite(self) -> None:
         rows = self.new_rows(range(30, 33), "x")
         self.without("x")
-        self.table.insert_overwrite(self.put(rows), OPTIONS)
+        self.table.insert_overwrite(self.put(rows), self.options)
 
     def restore(self) -> None:
         restore(self.context, self.point)
@@ -175,7 +193,7 @@ class Life:
         delete_savepoint(self.context, self.point)
 
     def delete_partition(self) -> None:
-        self.table.delete_partitions(["y"], OPTIONS)
+        self.table.delete_partitions(["y"], self.options)
         self.without("y")
 
     def clean(self) -> None:
@@ -282,22 +300,14 @@ def run(
         How many actions there were, and how many of them Hudi saw as they should be.
     """
     life = Life(path, version, kind, peer)
-    HudiTable.create(
-        path,
-        name="actions",
-        version=version,
-        table_type=kind,
-        record_keys=["id"],
-        partition_fields=["part"],
-        ordering_fields=["ts"],
-    )
+    life.create()
 
     def look(name: str) -> str:
         if seen is None or name in seen:
             life.check()
         return f", {life.checks} comparisons so far"
 
-    total, passed = run_actions(f"{version} {kind}", life.actions(), look, tell)
+    total, passed = run_actions(f"{version} {kind}", chain(life.actions(), life.their_actions()), look, tell)
     partitions = MetaClient.load(path).config.metadata_partitions
     if not {"files", "column_stats", "record_index", "bloom_filters"} <= set(partitions):
         tell(f"{version} {kind}: partitions were lost, {partitions} are left")

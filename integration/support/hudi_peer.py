@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +45,19 @@ def may_start(*versions: int) -> bool:
 
 class HudiPeerError(RuntimeError):
     """Real Hudi refused, and says why."""
+
+
+@dataclass(frozen=True)
+class MetadataComparison:
+    """A metadata table beside the table: what Hudi's ``HoodieMetadataTableValidator`` looks at.
+
+    Args:
+        counts: what was compared -> how many entries the table has of it.
+        differences: entries that only one side has.
+    """
+
+    counts: Mapping[str, int]
+    differences: tuple[str, ...]
 
 
 class HudiPeer:
@@ -158,6 +172,21 @@ class HudiPeer:
         """Rows of a statement."""
         rows: list[dict[str, Any]] = self._ask(do="sql", text=text)
         return rows
+
+    def compare_metadata(self, path: str | os.PathLike[str]) -> MetadataComparison:
+        """Compare the metadata table of a table with its files and rows, both as real Hudi reads them.
+
+        Args:
+            path: base path of the table, which is partitioned.
+
+        Returns:
+            What was compared, and what differs.
+
+        Raises:
+            HudiPeerError: it cannot.
+        """
+        answer = self._ask(do="compare_metadata", path=os.fspath(path), release=self.release)
+        return MetadataComparison(answer["counts"], tuple(answer["differences"]))
 
     def _ask(self, **request: object) -> Any:
         process = self._process

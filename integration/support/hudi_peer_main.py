@@ -76,6 +76,10 @@ def answer(session, request: dict) -> object:
         return [json.loads(line) for line in frame.selectExpr(*request["columns"]).toJSON().collect()]
     if request["do"] == "sql":
         return [row.asDict(recursive=True) for row in session.sql(request["text"]).collect()]
+    if request["do"] == "compare_metadata":
+        from hudi_peer_metadata import Comparison
+
+        return Comparison(session, request["path"], request["release"]).run()
     raise ValueError(request["do"])
 
 
