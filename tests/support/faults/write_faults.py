@@ -426,7 +426,10 @@ def files_without_commit(client: MetaClient) -> list[str]:
 def _pending_files(client: MetaClient, paths: Iterable[str]) -> set[str]:
     """Those of some data files that a service which died has made: they wait for it to be taken up again."""
     waiting = [instant.requested for instant in client.timeline.pending() if instant.action != SAVEPOINT]
-    # Log files of version 6 name the instant of their slice; markers tell who made them.
+    # Log files of version 6 name the instant of their slice, which may be a compaction's that others write behind;
+    # markers tell who made them.
+    if client.config.version == 6:
+        paths = [path for path in paths if not path.rpartition("/")[2].startswith(".")]
     marked = [row for time in waiting for row in marked_files(client.storage, time).to_pylist()]
     found = {f"{row['partition']}/{row['name']}".lstrip("/") for row in marked}
     return found | {path for path in paths if any(f"_{time}." in path for time in waiting)}
