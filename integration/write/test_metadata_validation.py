@@ -1,7 +1,7 @@
 """Real Hudi validates each partition of our metadata table, and reports the damaged ones.
 
 ``python -m integration.long.metadata_validation`` tries all tables, and looks after each action.
-One table in a run where real Hudi is cached or asked for, all in a long run.
+All in a long run, none where real Hudi is neither cached nor asked for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from integration.long.metadata_validation import TABLES, run
-from tests.support.running.long import with_long_cases
+from tests.support.running.long import long_case
 
 LOOKS = ("restore", "upsert behind a copy")
 """Actions after which Hudi looks."""
@@ -17,7 +17,7 @@ LOOKS = ("restore", "upsert behind a copy")
 pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize(("version", "kind", "indexes"), with_long_cases([(8, "MERGE_ON_READ", "all")], TABLES))
+@pytest.mark.parametrize(("version", "kind", "indexes"), [long_case(*table) for table in TABLES])
 def test_hudi_finds_no_difference_and_sees_damage(version, kind, indexes, hudi_peer, tmp_path):
     told: list[str] = []
     total, passed = run(version, kind, indexes, hudi_peer(version), tmp_path / "table", told.append, LOOKS)
