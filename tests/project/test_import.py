@@ -143,7 +143,7 @@ print(len(ours), len(brought) - len(ours))
     session, large, counts = _run(code).splitlines()
     assert (session, large) == ("None None 1", "[]")
     ours, others = map(int, counts.split())
-    assert ours <= 720 and others <= 300  # 706 and 258 when this was written
+    assert ours <= 740 and others <= 300  # 724 and 258 when this was written
 
 
 def test_a_task_of_a_write_on_spark_loads_neither_sessions_nor_statements_nor_metastores():
