@@ -40,7 +40,9 @@ from hudi_hive.write.services import (
     compact,
     expire_partitions,
     log_compact,
+    rescaling_rules,
 )
+from hudi_hive.write.services.rescaling import rescale_partitions
 from hudi_hive.write.writers import LocalWriter
 from tests.support.index_builds import die, in_a_process_that_dies, in_the_middle
 from tests.support.mergers import event_time
@@ -230,6 +232,15 @@ def has_merged_blocks(path: Path) -> bool:
 
 def cluster_groups(path: Path, options: dict[str, str]) -> None:
     cluster(_context(path, options))
+
+
+def rescale(path: Path, options: dict[str, str]) -> None:
+    """Three buckets in place of two in one partition."""
+    rescale_partitions(_context(path, options), "x,3", int(options["hoodie.bucket.index.num.buckets"]))
+
+
+def is_rescaled(path: Path) -> bool:
+    return bool(rescaling_rules(MetaClient.load(path)))
 
 
 def is_clustered(path: Path) -> bool:

@@ -37,6 +37,7 @@ from tests.support.faults.write_acts import (
     is_cleaned_again,
     is_clustered,
     is_compacted,
+    is_rescaled,
     is_restored,
     leave_a_build,
     make_metadata,
@@ -48,6 +49,7 @@ from tests.support.faults.write_acts import (
     prepare_bootstrapped,
     probe,
     renew_value,
+    rescale,
     save,
     undo_delete,
     upsert,
@@ -92,9 +94,9 @@ COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 _SHORT = {COW: "cow", MOR: "mor"}
 KINDS, VERSIONS = (COW, MOR), (6, 8, 9)
 PLAIN = {"hoodie.metadata.enable": "false"}
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
 RULES = {
-    "hoodie.index.type": "BUCKET",
-    "hoodie.bucket.index.num.buckets": "2",
+    **BUCKETS,
     "hoodie.bucket.index.partition.expressions": "x,3",
 }
 HASHED = {
@@ -208,6 +210,7 @@ SCENARIOS = [
         )
         for one in _each(f"{name}_{kind}", act, **service, **more)
     ),
+    *_each("rescaling", rescale, options=BUCKETS, done=is_rescaled),
     *_each("lifetime", expire_partition),
     *_each("clean_again", clean_slices, kinds=[COW], upserts=3, then=[clean_slices, upsert], done=is_cleaned_again),
     *_each(
