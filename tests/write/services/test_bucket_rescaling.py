@@ -16,6 +16,12 @@ from hudi_hive.write.writers import LocalWriter
 from tests.support.running.long import VERSION_CASES
 
 OPTIONS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2", "hoodie.clean.automatic": "false"}
+SEVERAL_WRITERS = {
+    **OPTIONS,
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": "FileSystemBasedLockProvider",
+}
 DAYS = ("2024-06-01", "2024-06-02", "2025-01-01")
 RULES = "2024-06-01,5;2024,3"
 FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"
@@ -129,20 +135,20 @@ def test_a_rescaling_that_fails_leaves_the_table_as_it_was(tmp_path):
     assert not table.client.storage.list(FOLDER, missing_ok=True).num_rows
 
 
-@pytest.mark.parametrize("days", [("2024-06-01",), ("2024-12-31",)])
-def test_a_write_that_completes_first_wins(days, tmp_path):
-    """Be it to a partition that is rescaled, or to one that it makes by the rules of before."""
+@pytest.mark.parametrize(("days", "deleted"), [(DAYS[:1], ()), (("2024-12-31",), ()), (DAYS[:1], DAYS[:1])])
+def test_a_write_that_completes_first_wins(days, deleted, tmp_path):
+    """Be it to a partition that is rescaled, empty or not, or to one that it makes by the rules of before."""
     table = make(tmp_path)
-    many = {**OPTIONS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
-    many["hoodie.clean.failed.writes.policy"] = "LAZY"
-    many["hoodie.write.lock.provider"] = "FileSystemBasedLockProvider"
+    if deleted:
+        table.delete_partitions(list(deleted))
 
     def write():
-        HudiTable.open(table.client.base_path).write("upsert", rows(9, days), many)
+        HudiTable.open(table.client.base_path).write("upsert", rows(9, days), SEVERAL_WRITERS)
 
     client = HudiTable.open(table.client.base_path).client
+    assert set(deleted) <= set(client.partition_paths())
     with pytest.raises(WriteConflictError):
-        TableServices.open(client, many, executor=Failing(write)).rescale_buckets(RULES, 2)
+        TableServices.open(client, SEVERAL_WRITERS, executor=Failing(write)).rescale_buckets(RULES, 2)
     found, buckets = state(table)
     assert set(buckets.values()) == {2}
     assert sum(row[3] == 9 for row in found) == 40
@@ -150,11 +156,8 @@ def test_a_write_that_completes_first_wins(days, tmp_path):
 
 def test_a_write_by_the_rules_of_before_does_not_complete(tmp_path):
     table = make(tmp_path)
-    many = {**OPTIONS, "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"}
-    many["hoodie.clean.failed.writes.policy"] = "LAZY"
-    many["hoodie.write.lock.provider"] = "FileSystemBasedLockProvider"
     rescale = Failing(lambda: services(table).rescale_buckets(RULES, 2))
-    writer = LocalWriter(HudiTable.open(table.client.base_path).client, many, executor=rescale)
+    writer = LocalWriter(HudiTable.open(table.client.base_path).client, SEVERAL_WRITERS, executor=rescale)
     with pytest.raises(WriteConflictError, match="other numbers of buckets"):
         writer.write(rows(9, ("2024-12-31",)))
     assert state(table)[1] == {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 2}

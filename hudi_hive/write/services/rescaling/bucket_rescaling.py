@@ -142,7 +142,7 @@ def rescale_partitions(context: ServiceContext, expressions: str, buckets: int |
         statuses = joined(context.executor.map(_rescale_partition, tasks))
         schema = KeyedRecords.of_table(client).schema_text
         with transaction.standing():
-            transaction.commit(statuses, schema=schema, replaced=replaced, overwrites=frozenset(replaced))
+            transaction.commit(statuses, schema=schema, replaced=replaced, overwrites=frozenset(change.partitions))
     context.failed.update({f"{COMMIT} of the rescaling: {step}": why for step, why in transaction.failed.items()})
     return replace(change.planned(), instant=transaction.completed)
 
