@@ -188,7 +188,7 @@ class MergeFileIndex(HudiFileIndex):
         text = str(types.json())
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
-        counted = bool(request[3]) and len(filters) == len(conditions)
+        counted = bool(request[3]) and len(filters) == len(conditions) and not any(map(self._is_on_hidden, filters))
         with self.lock:
             division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=counted)
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
@@ -199,10 +199,14 @@ class MergeFileIndex(HudiFileIndex):
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
         names = {name.lower() for name in self.columns.in_paths.names}
-        references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
+        references = _references(condition)
         if not references or not references <= names or not condition.deterministic():
             return False
         return is_constant(condition)
+
+    def _is_on_hidden(self, condition: JavaValue) -> bool:
+        """Whether a condition is about a column of which the path of the default partition leaves open what it is."""
+        return bool(_references(condition) & {name.lower() for name in self.columns.hidden.names})
 
     def _divided(
         self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, *, limited: bool, counted: bool
@@ -423,6 +427,10 @@ class MergeFileIndex(HudiFileIndex):
         leaf = frame.queryExecution().analyzed()
         statistics = relations(jvm).statistics(max(1, total * narrow // wide))
         jvm.field(leaf, "originStats").set(jvm.some(statistics))
+
+
+def _references(condition: JavaValue) -> set[str]:
+    return {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
 
 
 def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:

@@ -135,6 +135,18 @@ def test_rows_are_counted_without_reading_them(spark, make):
     assert frame.count() == 308 and frame.select("v").limit(300).count() == 300
 
 
+def test_rows_of_the_default_partition_are_counted_by_their_own_values(spark, make):
+    """It holds empty texts beside nulls, which its path does not tell apart."""
+    path = make()
+    for ts in (5, 6):
+        ids = list(range(300, 310))
+        rows = {"id": ids, "ts": [ts] * 10, "v": [0.0] * 10, "p": pa.array([None, ""] * 5, pa.string())}
+        HudiTable.open(path).upsert(pa.table(rows))
+    hudi_spark.load(spark, path).createOrReplaceTempView("rows")
+    for condition, number in {"p IS NULL": 5, "p = ''": 5, "p <> 'p0'": 205, "p = 'p1'": 100, "true": 310}.items():
+        assert spark.sql(f"SELECT count(*) FROM rows WHERE {condition}").collect()[0][0] == number
+
+
 def test_fields_of_nested_columns_are_those_of_their_names(spark, tmp_path):
     """Also where another field of the same type stands in the place that a part of the struct gives them."""
     path = str(tmp_path / "t")
