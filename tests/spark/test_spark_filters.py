@@ -41,9 +41,9 @@ def node(kind, *children):
     return [{"class": CATALYST + kind, "num-children": len(children)}, *(item for child in children for item in child)]
 
 
-def passing(*conditions):
+def passing(*conditions, **options):
     """Numbers of the rows that pass, or None when nothing could be said."""
-    found = filter_of_json([json.dumps(item) for item in conditions], SCHEMA, ["P"])
+    found = filter_of_json([json.dumps(item) for item in conditions], SCHEMA, ["P"], **options)
     if found is None:
         return None
     return [row for row, kept in enumerate(found.evaluate(ROWS).to_pylist()) if kept]
@@ -92,6 +92,15 @@ N5 = node("EqualTo", column("n"), literal("5", "long"))
 )
 def test_sparks_conditions_pass_the_same_rows(condition, rows):
     assert passing(condition) == rows
+
+
+@pytest.mark.parametrize("kind", ["UnixTimestamp", "ToUnixTimestamp"])
+def test_nothing_is_said_of_patterns_under_the_legacy_policy(kind):
+    call = node(kind, column("s"), literal("yyyy-MM-dd", "string"))
+    condition = node("And", N5, node("IsNull", call))
+    assert passing(condition) == passing(condition, legacy_times=True) == [1]
+    assert passing(node("IsNull", call)) == [0, 1, 2]
+    assert passing(node("IsNull", call), legacy_times=True) is None
 
 
 def test_all_conditions_hold():

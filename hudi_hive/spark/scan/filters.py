@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any, Final
 
@@ -127,6 +127,9 @@ _UTC: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _NO_FORMAT: Final = frozenset({"ToUnixTimestamp", "UnixTimestamp"})
 """Functions whose format tells nothing where they are of a date or timestamp, but for one of texts."""
 
+_BY_PATTERNS: Final = frozenset({"DateFormatClass", "FromUnixTime", *_NO_FORMAT})
+"""Functions whose patterns Spark's legacy policy for times takes in another way, for odd texts and old dates."""
+
 
 def is_constant(condition: JavaValue) -> bool:
     """Whether a condition has its value before the query runs."""
@@ -134,20 +137,24 @@ def is_constant(condition: JavaValue) -> bool:
     return "subquery" not in text and "dynamicpruning" not in text
 
 
-def filter_of_json(texts: Iterable[str], schema: pa.Schema, besides: Iterable[str]) -> RowFilter | None:
+def filter_of_json(
+    texts: Iterable[str], schema: pa.Schema, besides: Iterable[str], *, legacy_times: bool = False
+) -> RowFilter | None:
     """Convert conditions, all of which hold, to a row filter.
 
     Args:
         texts: conditions as ``TreeNode.toJSON`` tells them: their nodes, parents first.
         schema: of the rows.
         besides: columns that the conditions may read, but the filter must not.
+        legacy_times: whether ``spark.sql.legacy.timeParserPolicy`` is ``LEGACY``.
 
     Returns:
         A filter that lets every row pass for which the conditions are true, or None.
     """
     hidden = {name.lower() for name in besides}
     columns = {field.name.lower(): field for field in schema if field.name.lower() not in hidden}
-    found = [_loosely(_tree(iter(json.loads(text))), columns) for text in texts]
+    opaque = _BY_PATTERNS if legacy_times else frozenset()
+    found = [_loosely(_tree(iter(json.loads(text)), opaque), columns) for text in texts]
     parts = tuple(part for part in found if part is not None)
     if not parts:
         return None
@@ -158,10 +165,12 @@ def filter_of_json(texts: Iterable[str], schema: pa.Schema, besides: Iterable[st
     return None if row_filter.is_trivial else row_filter
 
 
-def _tree(nodes: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def _tree(nodes: Iterator[dict[str, Any]], opaque: Container[str]) -> dict[str, Any]:
+    """A node with its children; those of opaque kinds have none."""
     node = next(nodes)
-    node["children"] = [_tree(nodes) for _ in range(node["num-children"])]
-    node["kind"] = node["class"].rpartition(".")[2]
+    node["children"] = [_tree(nodes, opaque) for _ in range(node["num-children"])]
+    kind = node["class"].rpartition(".")[2]
+    node["kind"] = "" if kind in opaque else kind
     return node
 
 
@@ -252,7 +261,7 @@ def _call(node: Mapping[str, Any], columns: Mapping[str, pa.Field], literal: obj
 
 
 def _function(node: Mapping[str, Any]) -> str | None:
-    if node["kind"] == "Cast" and (node["dataType"], node["children"][0].get("dataType")) == ("date", "string"):
+    if node["kind"] == "Cast" and (node.get("dataType"), node["children"][0].get("dataType")) == ("date", "string"):
         return "to_date"
     return _FUNCTIONS.get(node["kind"])
 

@@ -39,6 +39,7 @@ from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
 _LOG = logging.getLogger("hudi_hive.spark")
 
 _MAX_RECORDS = 200
+_TIME_POLICY = "spark.sql.legacy.timeParserPolicy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +263,14 @@ class HudiFileIndex(JavaProxy):
 
     def row_filter(self, plan: ScanPlan, question: JavaValue) -> RowFilter | None:
         """Make a row filter of a question's conditions, without columns whose values come from partition paths."""
-        conditions = json.loads(question.conditions())
-        return filter_of_json(conditions, plan.schema, self.columns.path.names) if conditions else None
+        return self._filter(question.conditions(), plan.schema, self.columns.path.names)
+
+    def _filter(self, conditions: str, schema: pa.Schema, besides: Sequence[str]) -> RowFilter | None:
+        texts = json.loads(conditions)
+        if not texts:
+            return None
+        legacy_times = str(self.session.conf().get(_TIME_POLICY)).upper() == "LEGACY"
+        return filter_of_json(texts, schema, besides, legacy_times=legacy_times)
 
     def chosen_partitions(self, question: JavaValue, names: Sequence[str]) -> tuple[int, list[str]]:
         """The number of partitions of the query, and the paths of those that pass a question's partition filters.
@@ -277,7 +284,7 @@ class HudiFileIndex(JavaProxy):
         snapshot, row_filter = self._snapshot, None
         if snapshot.walks_folders:
             schema = snapshot.client.schema(snapshot.schema_time)
-            row_filter = filter_of_json(json.loads(question.partitionConditions()), schema, ())
+            row_filter = self._filter(question.partitionConditions(), schema, ())
         listed = snapshot.partitions_matching(row_filter)
         return len(listed.partitions) + listed.left_out, self.prune(listed.partitions, question, names)
 

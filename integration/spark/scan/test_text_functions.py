@@ -8,6 +8,9 @@ from zoneinfo import available_timezones
 import pyarrow as pa
 import pytest
 
+import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
+from hudi_hive.options.read import SPARK_LOG_RECORDS
 from hudi_hive.predicate import column_function
 from tests.support.odd_dates import odd_dates, odd_times
 
@@ -105,3 +108,32 @@ def test_the_regions_are_java_s(spark):
     texts = [f"2021-06-01 12:00:00 {name}" for name in sorted(available_timezones() & of_java)]
     assert len(texts) > 400
     _check(spark, texts, "to_timestamp", {})
+
+
+def test_no_row_is_lost_where_spark_reads_texts_in_other_ways(spark, tmp_path):
+    """``try_cast`` makes no numbers of fractions, and the legacy policy passes over what stands behind a day."""
+    table = HudiTable.create(
+        tmp_path / "t", name="t", record_keys=["id"], ordering_fields=["ts"], table_type="MERGE_ON_READ"
+    )
+    texts = {"n": ["1.5", "7", "x"], "d": ["x", "2020-01-01x", "2020-01-01"]}
+    for ts in (1, 2):
+        table.refresh().upsert(pa.table({"id": [1, 2, 3], "ts": [ts] * 3, **texts}))
+    options = {
+        SPARK_LOG_RECORDS.name: "0",  # the rows are merged, and filtered, here
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    }
+    before = {key: spark.conf.get(key, None) for key in options}
+    conditions = {
+        "from_unixtime(try_cast(n AS BIGINT)) IS NULL": {1, 3},
+        "unix_timestamp(d, 'yyyy-MM-dd') IS NOT NULL": {2, 3},
+        "to_unix_timestamp(d, 'yyyy-MM-dd') > 0": {2, 3},
+    }
+    try:
+        for key, value in options.items():
+            spark.conf.set(key, value)
+        frame = hudi_spark.load(spark, str(tmp_path / "t"))
+        assert {each: {row.id for row in frame.where(each).collect()} for each in conditions} == conditions
+    finally:
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
