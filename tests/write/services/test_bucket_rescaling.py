@@ -94,6 +94,21 @@ def test_rules_that_change_nothing_are_kept(tmp_path):
     assert state(table)[1]["2030-01-01"] == 7
 
 
+def test_rules_of_the_options_are_those_of_before(tmp_path):
+    """Of a table without its own: partitions that had other buckets by them are rescaled, too."""
+    options = {**OPTIONS, "hoodie.bucket.index.partition.expressions": "2025,1;06-02,3"}
+    fields = {"record_keys": ["id"], "partition_fields": ["day"], "ordering_fields": ["ts"]}
+    table = HudiTable.create(tmp_path / "t", name="t", **fields)
+    table.write("upsert", rows(1), options)
+    assert state(table)[1] == {"2024-06-01": 2, "2024-06-02": 3, "2025-01-01": 1}
+    done = services(table, **options).rescale_buckets("06-02,3", 2)
+    assert dict(done.partitions) == {"2025-01-01": 2}
+    table.refresh().write("upsert", rows(2), OPTIONS)
+    found, buckets = state(table)
+    assert buckets == {"2024-06-01": 2, "2024-06-02": 3, "2025-01-01": 2}
+    assert [row[3] for row in found] == [2] * 120
+
+
 def test_a_rescaling_is_rolled_back(tmp_path):
     table = make(tmp_path)
     before = state(table)

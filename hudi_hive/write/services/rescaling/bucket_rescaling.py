@@ -177,7 +177,7 @@ class _Change:
 
     Attributes:
         config: of the write.
-        before: the rules of now.
+        before: the rules of now: those of the options for a table without its own.
         rules: those of behind.
         rescalings: instants whose rules the table has.
         index: that of now.
@@ -203,13 +203,14 @@ class _Change:
                 path=client.base_path,
                 remedy="give the number of buckets of now (bucket_number)",
             )
-        try:
-            rules = BucketRules.parse(expressions, default)
-        except ValueError as error:
-            raise InvalidOptionError(f"rules of buckets: {error}", path=client.base_path, remedy=_REMEDY) from error
-        before = before if before is not None else BucketRules((), default)
-        config = _config(context, before if stored else None, default)
-        options = replace(IndexOptions.of(config.index, client.config), buckets=before.default)
+        rules = _parsed(client, expressions, default)
+        config = _config(context, before, default)
+        options = IndexOptions.of(config.index, client.config)
+        if before is None:
+            of_options = BUCKET_RULES.of(context.options) if BUCKET_RULES.name in context.options else None
+            before = _parsed(client, of_options, default) if of_options else BucketRules((), default)
+            options = replace(options, rules=before)
+        options = replace(options, buckets=before.default)
         index = BucketIndex(client, options)
         change = cls(config, before, rules, frozenset(instant for instant, _ in stored), index)
         change.look(client)
@@ -261,6 +262,13 @@ class _Change:
     def _different(self, client: MetaClient) -> dict[str, int]:
         counts = {path: self.rules.buckets(path) for path in client.partition_paths()}
         return {path: count for path, count in sorted(counts.items()) if count != self.before.buckets(path)}
+
+
+def _parsed(client: MetaClient, expressions: str, default: int) -> BucketRules:
+    try:
+        return BucketRules.parse(expressions, default)
+    except ValueError as error:
+        raise InvalidOptionError(f"rules of buckets: {error}", path=client.base_path, remedy=_REMEDY) from error
 
 
 def _config(context: ServiceContext, stored: BucketRules | None, default: int) -> WriteConfig:
