@@ -164,21 +164,19 @@ class Comparison:
         return list(util.getLogFileColumnRangeMetadata(path.toString(), *where, self.client, texts, schema, _BUFFER))
 
     def partition_stats(self, together: dict[tuple[str, str], list]) -> None:
-        """Statistics of partitions, which none of their files may exceed; how many are wider than that is counted."""
-        found = {}
+        """Bounds and counts of partitions, beside what those of their files make together."""
+        ours = []
         for row in self.raw(_PARTITION_STATS, "key", "ColumnStatsMetadata.*"):
             if not row["isDeleted"] and len(row["key"]) == _PARTITION_KEY:  # longer ones are of expression indexes
-                found[row["fileName"], row["columnName"]] = (wrapped(row["minValue"]), wrapped(row["maxValue"]))
-        self.same("partition stats", list(found), list(together))
+                edges = wrapped(row["minValue"]), wrapped(row["maxValue"])
+                ours.append((row["fileName"], row["columnName"], *edges, row["nullCount"], row["valueCount"]))
+        theirs = []
         for at, several in together.items():
             lows, highs = ([side(one) for one in several if side(one) is not None] for side in (low, high))
-            if at not in found or not lows:
-                continue
-            edges = (min(lows), max(highs))
-            low_edge, high_edge = (type(edge)(text) for edge, text in zip(edges, found[at], strict=True))
-            if low_edge > edges[0] or high_edge < edges[1]:
-                self.differences.append(f"partition stats: of {at} are {found[at]}, those of its files {edges}")
-            self.counts["wider partition stats"] += (low_edge, high_edge) != edges
+            edges = java_text(min(lows, default=None)), java_text(max(highs, default=None))
+            nulls, values = (sum(number(one) for one in several) for number in (null_count, value_count))
+            theirs.append((*at, *edges, nulls, values))
+        self.same("partition stats", ours, theirs)
 
     # -- other indexes -----------------------------------------------------------------------------------------------
 
@@ -271,6 +269,14 @@ def low(stats):
 
 def high(stats):
     return stats.getMaxValue()
+
+
+def null_count(stats):
+    return stats.getNullCount()
+
+
+def value_count(stats):
+    return stats.getValueCount()
 
 
 def range_text(stats) -> tuple:

@@ -61,6 +61,7 @@ class MetadataChanges:
         groups_replaced: file groups that the action replaces (:data:`REPLACED_SCHEMA`): records that the index finds in
             them are removed, unless they were added.
         moves_rows: rows may come, go or change; false for compaction and clustering, which only write them anew.
+        taken_back: requested time of a commit whose files these changes delete, so that older files count again.
     """
 
     files_added: pa.Table = field(default_factory=FILES_SCHEMA.empty_table)
@@ -73,3 +74,4 @@ class MetadataChanges:
     index_removed: pa.Table = field(default_factory=INDEX_REMOVED_SCHEMA.empty_table)
     groups_replaced: pa.Table = field(default_factory=REPLACED_SCHEMA.empty_table)
     moves_rows: bool = True
+    taken_back: str | None = None

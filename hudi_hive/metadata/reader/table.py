@@ -25,7 +25,7 @@ from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.storage import run_together
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import list_folders
-from hudi_hive.timeline.instants import millis_to_instant
+from hudi_hive.timeline.instants import DELTA_COMMIT, millis_to_instant
 
 COLUMN_STATS: Final = "column_stats"
 PARTITION_STATS: Final = "partition_stats"
@@ -145,6 +145,15 @@ class MetadataTable(ColumnIndexes):
         """Whether a partition of the metadata table is complete and can be read."""
         return partition in self.index_partitions
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it holds a write that began behind all that the table's timeline shows.
+
+        A client that was loaded before such a write sees files whose partition's statistics may tell of them no more.
+        """
+        last = max((instant.requested for instant in self._client.timeline.instants), default="")
+        return any(instant.requested[: len(last)] > last for instant in self._own.timeline.completed({DELTA_COMMIT}))
+
     # -- partitions and files ------------------------------------------------------------------------------------
 
     @understood
@@ -260,6 +269,27 @@ class MetadataTable(ColumnIndexes):
         if name_column == "partition":
             result = {column: _root_as_path(table) for column, table in result.items()}
         return result
+
+    @understood
+    def records_of_partitions(self, index: str, columns: Sequence[str], partitions: Sequence[str]) -> pa.Table:
+        """Statistics of columns in partitions of the table as they stand in the metadata table, deleted ones left out.
+
+        Args:
+            index: ``column_stats`` or ``partition_stats``.
+            columns: columns of files, nested fields by dotted names.
+            partitions: partition paths to look into.
+
+        Returns:
+            ``key`` and the columns of ``STATS_SCHEMA``.
+
+        Raises:
+            MetadataTableError: the index is not complete.
+        """
+        with self._metrics.timed("lookup_column_stats"):
+            tails = [names.partition_key(path) for path in dict.fromkeys(partitions)]
+            heads = [names.column_key(column) + tail for column in columns for tail in tails]
+            merged = merge_stats(self._prefixes(index, "ColumnStatsMetadata", heads) if heads else [])
+            return merged.filter(pc.invert(merged.column("is_deleted")))
 
     @understood
     def raw_stats(self, index: str = COLUMN_STATS) -> pa.Table:

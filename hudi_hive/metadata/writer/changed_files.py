@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,21 @@ import pyarrow.compute as pc
 from hudi_hive.batches import rows_by_text
 from hudi_hive.metadata.reader import (
     ALL_PARTITIONS,
+    COLUMN_STATS,
+    DELETED_FILES_SCHEMA,
     INDEX_REMOVED_SCHEMA,
     ROOT_PARTITION,
     MetadataChanges,
+    MetadataTable,
     partition_identifier,
 )
 from hudi_hive.metadata.writer import records
-from hudi_hive.metadata.writer.column_stats import data_files
+from hudi_hive.metadata.writer.column_stats import PartitionFiles, Statistics, data_files
 from hudi_hive.metadata.writer.records import PartitionedChanges, RecordChanges, Records
+from hudi_hive.metadata.writer.stats_columns import IndexedColumn
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA, FileKind, parse_file_names
+from hudi_hive.timeline.instants import DELTA_COMMIT
 
 
 def file_records(changes: MetadataChanges, version: int) -> Records:
@@ -178,6 +183,88 @@ def touched_slices(now: MetaClient, changes: MetadataChanges) -> TouchedSlices |
         of_partitions[partition] += row["log_files"]
     tables = [pa.Table.from_pylist(rows, SLICE_SCHEMA) for rows in (before, behind)]
     return TouchedSlices(tables[0], tables[1], tuple(files), of_partitions)
+
+
+def changed_partitions(changes: MetadataChanges) -> list[str]:
+    """Paths of the partitions whose newest slices an action changes, each once."""
+    parts = [data_files(changes.files_added), changes.groups_replaced]
+    if changes.taken_back is not None:
+        parts.append(changes.files_deleted)
+    return pa.concat_arrays([as_array(part.column("partition")) for part in parts]).unique().to_pylist()
+
+
+def files_behind(behind: MetaClient, listed: pa.Table, changes: MetadataChanges) -> pa.Table:
+    """The data files of the newest slices behind an action (``DELETED_FILES_SCHEMA``), each once.
+
+    Args:
+        behind: the table as the action leaves it.
+        listed: the files of some partitions before it (``FILES_SCHEMA``).
+        changes: of the action.
+    """
+    files = pa.concat_tables([listed, changes.files_added])
+    places = [
+        pc.binary_join_element_wise(as_array(table.column("partition")), as_array(table.column("name")), "/")
+        for table in (files, changes.files_deleted)
+    ]
+    files = files.filter(pc.invert(pc.is_in(places[0], value_set=places[1])))
+    slices = behind.file_system_view(files=files).latest_merged_file_slices()
+    partitions, logs = as_array(slices.column("partition")), as_array(slices.column("log_files"))
+    owners = pc.list_parent_indices(logs)
+    columns = [
+        pa.concat_arrays([partitions, partitions.take(owners)]),
+        pa.concat_arrays([as_array(slices.column("base_file")), pc.list_flatten(logs)]),
+    ]
+    named = pa.table(columns, schema=DELETED_FILES_SCHEMA)
+    named = named.filter(pc.is_valid(named.column("name")))
+    return data_files(named.group_by(DELETED_FILES_SCHEMA.names, use_threads=False).aggregate([]))
+
+
+def exact_partitions(
+    now: MetaClient,
+    behind: MetaClient,
+    columns: Sequence[IndexedColumn],
+    stats: Statistics,
+    changes: MetadataChanges,
+) -> tuple[pa.Table, frozenset[str]]:
+    """Make the statistics of changed partitions from those of all files that an action leaves in them.
+
+    Args:
+        now: the table before the action.
+        behind: the table as the action leaves it.
+        columns: the columns of the statistics.
+        stats: of the action's files.
+        changes: of the action.
+
+    Returns:
+        Records that take the place of what is there (``KEYED_STATS_SCHEMA``), and the partitions that have none since
+        a file of theirs may hold values that no statistics tell of.
+    """
+    paths, names = changed_partitions(changes), [column.name for column in columns]
+    metadata = MetadataTable.open(now)
+    files = files_behind(behind, metadata.files_table(paths), changes)
+    added = stats.files.filter(pc.invert(stats.files.column("is_deleted")))
+    there = metadata.records_of_partitions(COLUMN_STATS, names, paths).select(added.column_names)
+    together = PartitionFiles.of(pa.concat_tables([added, there]), files, columns)
+    lacking = together.lacking
+    if lacking.num_rows:
+        empty = pa.concat_arrays([pa.array(list(changes.without_values), pa.string()), _of_deletes(now, lacking)])
+        lacking = lacking.filter(pc.invert(pc.is_in(lacking.column("name"), value_set=empty)))
+    unsure = together.inexact.union(lacking.column("partition").to_pylist())
+    return together.of_partitions([path for path in paths if path not in unsure]), unsure
+
+
+def _of_deletes(client: MetaClient, files: pa.Table) -> pa.Array:
+    """Names of log files, from version 8 on, that commits of the active timeline wrote deletes alone to."""
+    instants = set(parse_file_names(files.column("name")).column("instant").cast(pa.string()).to_pylist())
+    names = [pa.array([], pa.string())]
+    for instant in client.timeline.completed({DELTA_COMMIT}):
+        if instant.requested in instants:
+            stats = client.timeline.commit_metadata(instant).write_stats
+            only = pc.and_(pc.equal(stats.column("num_writes"), 0), pc.greater(stats.column("num_deletes"), 0))
+            paths = as_array(stats.filter(pc.fill_null(only, False)).column("path"))
+            names.append(pc.replace_substring_regex(paths, r"(?s)^.*/", ""))
+    names_of_logs = pa.concat_arrays(names)
+    return names_of_logs.filter(pc.starts_with(names_of_logs, "."))
 
 
 def _slice(partition: str, file_id: str, instant: str, name: str, size: int, is_base: bool) -> dict[str, Any]:

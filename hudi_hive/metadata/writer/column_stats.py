@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.base import WRAPPED, WRAPPERS
 from hudi_hive.metadata.reader import (
+    RANGES_SCHEMA,
     STATS_SCHEMA,
     MetadataChanges,
     column_key,
@@ -109,10 +110,90 @@ def deleted_partition_stats(column: str, partitions: Sequence[str]) -> pa.Table:
     return _deleted(column, keys, pa.array([partition_identifier(path) for path in partitions], pa.string()))
 
 
+@dataclass(frozen=True, slots=True)
+class PartitionFiles:
+    """Statistics of all files of some partitions, column by column; made by :meth:`of`.
+
+    Attributes:
+        ranges: each column with the ranges of the files that have some.
+        lacking: files without any (``DELETED_FILES_SCHEMA``).
+        inexact: partitions with a file whose statistics leave out a column or a bound.
+    """
+
+    ranges: tuple[tuple[IndexedColumn, pa.Table], ...]
+    lacking: pa.Table
+    inexact: frozenset[str]
+
+    @classmethod
+    def of(cls, stats: pa.Table, files: pa.Table, columns: Sequence[IndexedColumn]) -> PartitionFiles:
+        """Find the statistics of files.
+
+        Args:
+            stats: live ones (``KEYED_STATS_SCHEMA``); of several of a file the first counts.
+            files: the files (``DELETED_FILES_SCHEMA``).
+            columns: the columns of the statistics.
+        """
+        files, stats = files.combine_chunks(), stats.combine_chunks()
+        width = len(partition_key(""))
+        start = len(column_key(""))
+        hashes = pc.utf8_slice_codeunits(stats.column("key"), start, start + width)
+        stats = stats.append_column("pair", pc.binary_join_element_wise(hashes, stats.column("file_name"), "/"))
+        pairs = pc.binary_join_element_wise(
+            _hashed(files.column("partition"), partition_key), files.column("name"), "/"
+        )
+        some: pa.Array | pa.ChunkedArray = pa.array(np.zeros(files.num_rows, np.bool_))
+        complete: pa.Array | pa.ChunkedArray = pa.array(np.ones(files.num_rows, np.bool_))
+        ranges = []
+        for column in columns:
+            own = stats.filter(pc.equal(stats.column("column"), column.name)).combine_chunks()
+            place = pc.index_in(pairs, value_set=own.column("pair"))
+            there = pc.is_valid(place)
+            typed = _typed(_ranges_of(files.filter(there), own.take(place.drop_null())), column)
+            alike = pc.and_(
+                pc.equal(pc.fill_null(own.column("value_type"), -1), -1 if column.ordinal is None else column.ordinal),
+                pc.equal(pc.fill_null(own.column("type_info"), ""), column.info or ""),
+            )
+            exact = pc.and_(typed.column("exact"), alike.take(place.drop_null()))
+            complete = pc.and_(complete, pc.is_in(pairs, value_set=pairs.filter(there).filter(exact)))
+            some = pc.or_(some, there)
+            ranges.append((column, typed))
+        inexact = files.filter(pc.and_(some, pc.invert(complete))).column("partition")
+        return cls(tuple(ranges), files.filter(pc.invert(some)), frozenset(inexact.unique().to_pylist()))
+
+    def of_partitions(self, partitions: Sequence[str]) -> pa.Table:
+        """Make partition statistics (:data:`KEYED_STATS_SCHEMA`) that take the place of what is there.
+
+        A partition without values of a column has none of it.
+        """
+        rows = [KEYED_STATS_SCHEMA.empty_table()]
+        identifiers = [partition_identifier(path) for path in partitions]
+        for column, table in self.ranges:
+            here = pc.is_in(table.column("partition"), value_set=pa.array(partitions, pa.string()))
+            made = _widened(table.filter(here), column)
+            rows.append(tight(made, identifiers))
+            written = set(made.column("file_name").to_pylist())
+            if gone := [path for path in partitions if partition_identifier(path) not in written]:
+                rows.append(deleted_partition_stats(column.name, gone))
+        return pa.concat_tables(rows)
+
+
+def tight(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Statistics (``KEYED_STATS_SCHEMA``) that take the place of what is there, for some files or partitions."""
+    chosen = pc.is_in(table.column("file_name"), value_set=pa.array(names, pa.string()))
+    return table.set_column(table.schema.get_field_index("is_tight"), "is_tight", chosen)
+
+
 def data_files(files: pa.Table) -> pa.Table:
     """Select the base and log files of a listing, without change files."""
     kind = parse_file_names(files.column("name")).column("kind")
     return files.filter(pc.is_in(kind, value_set=pa.array([FileKind.BASE.value, FileKind.LOG.value], pa.int8())))
+
+
+def _ranges_of(files: pa.Table, stats: pa.Table) -> pa.Table:
+    """Ranges (``RANGES_SCHEMA``) of files from their statistics, row by row."""
+    own = {"partition": files.column("partition"), "name": files.column("name")}
+    columns = [own[name] if name in own else stats.column(name) for name in RANGES_SCHEMA.names]
+    return pa.table(columns, schema=RANGES_SCHEMA)
 
 
 def _pairs(table: pa.Table) -> pa.Array:

@@ -39,6 +39,7 @@ from hudi_hive.metadata.writer.column_stats import (
     file_statistics,
     partition_statistics,
     statistics,
+    tight,
 )
 from hudi_hive.metadata.writer.records import unscaled
 from hudi_hive.metadata.writer.stats_columns import FileColumn, IndexedColumn, file_columns
@@ -404,12 +405,6 @@ def _filled_ranges(
 def _untyped(values: pa.Array) -> pa.Array:
     """Timestamps as the numbers that their bounds are."""
     return values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
-
-
-def tight(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Statistics (``KEYED_STATS_SCHEMA``) that take the place of what is there, for some files or partitions."""
-    chosen = pc.is_in(table.column("file_name"), value_set=pa.array(names, pa.string()))
-    return table.set_column(table.schema.get_field_index("is_tight"), "is_tight", chosen)
 
 
 def _deleted_partitions(metadata: MetadataTable, columns: Sequence[str]) -> list[pa.Table]:

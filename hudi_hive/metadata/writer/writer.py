@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -25,12 +27,15 @@ from hudi_hive.metadata.reader import (
     MetadataTable,
     is_partitioned_index,
     missing_write,
+    partition_identifier,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
 from hudi_hive.metadata.writer.changed_files import (
     as_array,
+    changed_partitions,
+    exact_partitions,
     file_records,
     key_records,
     key_records_of_partitions,
@@ -50,10 +55,14 @@ from hudi_hive.metrics import METADATA_METRICS
 from hudi_hive.options import locks, write
 from hudi_hive.schema import InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
+from hudi_hive.table.merge import CUSTOM
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT, instant_to_millis
 
 _INSTANT_LENGTH: Final = 17
+
+_WRITES: Final = frozenset({COMMIT, DELTA_COMMIT, REPLACE_COMMIT})
+"""Pending actions that bring rows; services have actions of their own until they complete."""
 
 _log = logging.getLogger(__name__)
 
@@ -197,8 +206,7 @@ class MetadataWriter(MetadataMaker):
 
     def _give_up_builds_of_statistics(self, instant: str) -> None:
         """Drop statistics that are being built where an action changes columns: the build would not follow that."""
-        versions = self._versions
-        if len(versions) > 1 and versions[0].version_id == int(instant[:_INSTANT_LENGTH]):
+        if self._changes_columns(instant):
             self._give_up_builds(STATS, f"{instant} changes columns")
 
     def _give_up_builds(self, names: Collection[str], why: str) -> None:
@@ -257,8 +265,50 @@ class MetadataWriter(MetadataMaker):
             return statistics(changes, self.statistics_columns())
         evolved = EvolvedStatistics(self._client, self.statistics_columns(), versions)
         made = evolved.of_action(changes, None if self._versions else instant)
-        is_change = bool(self._versions) and len(versions) > 1 and versions[0].version_id == int(instant)
-        return evolved.with_change(made, changes, before) if is_change and before else made
+        return evolved.with_change(made, changes, before) if self._changes_columns(instant) and before else made
+
+    def _changes_columns(self, instant: str) -> bool:
+        """Whether the action that is written makes the newest version of the id-based schema."""
+        versions = self._versions
+        return len(versions) > 1 and versions[0].version_id == int(instant[:_INSTANT_LENGTH])
+
+    def _partition_statistics(self, instant: str, changes: MetadataChanges, stats: Statistics) -> pa.Table | None:
+        """Records of partitions: exact ones where all their files have statistics, else what the action widens.
+
+        Returns:
+            ``KEYED_STATS_SCHEMA``; None where files count again of which the statistics there may not tell.
+        """
+        paths = changed_partitions(changes)
+        columns = self.statistics_columns()
+        exact = None
+        if paths and columns and self._may_replace(instant, changes):
+            now = self._client.at(self._client.timeline)  # one that has read nothing of the metadata table yet
+            behind = now if self.behind is None else self.behind(now)
+            exact = exact_partitions(now if changes.taken_back is None else behind, behind, columns, stats, changes)
+        if changes.taken_back is not None and (exact is None or exact[1]):
+            return None
+        if exact is None:
+            return stats.partitions
+        rows, wider = exact
+        identifiers = pa.array([partition_identifier(path) for path in paths if path not in wider], pa.string())
+        others = stats.partitions.filter(pc.invert(pc.is_in(stats.partitions.column("file_name"), identifiers)))
+        return pa.concat_tables([others, rows])
+
+    def _may_replace(self, instant: str, changes: MetadataChanges) -> bool:
+        """Whether records of an action may take the place of what is there, instead of adding to it.
+
+        Records count in the order of requested times. One of a write that began earlier and is not complete yet would
+        be hidden by one that takes the place of all before it; those of services tell nothing that is not there, unless
+        a merger makes values of its own.
+        """
+        if not self.client_has(COLUMN_STATS) or self._changes_columns(instant):
+            return False
+        if self.behind is None and (changes.files_added.num_rows or changes.groups_replaced.num_rows):
+            return False
+        config = self._client.config
+        makes_values = (config.merge_mode or "").upper() == CUSTOM
+        pending = self._client.timeline.pending(None if makes_values else _WRITES)
+        return not any(one.requested < instant and one.requested != changes.taken_back for one in pending)
 
     def _changes(
         self, instant: str, changes: MetadataChanges, before: Collection[str] = ()
@@ -271,12 +321,14 @@ class MetadataWriter(MetadataMaker):
                 result[COLUMN_STATS] = RecordChanges(
                     records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
                 )
-            if PARTITION_STATS in have and not stats.complete:
+            wide = self._partition_statistics(instant, changes, stats) if PARTITION_STATS in have else None
+            if PARTITION_STATS in have and (wide is None or not stats.complete):
                 _log.warning("a file of %s has no ranges: partition statistics are given up", instant)
                 self._client = init.drop_partitions(self._client, [PARTITION_STATS])
-            elif PARTITION_STATS in have:
-                kind = records.PARTITION_STATS_TYPE
-                result[PARTITION_STATS] = RecordChanges(records.column_stats(stats.partitions, kind, version))
+            elif wide is not None:
+                result[PARTITION_STATS] = RecordChanges(
+                    records.column_stats(wide, records.PARTITION_STATS_TYPE, version)
+                )
         if BLOOM_FILTERS in have:
             added, gone = changes.files_added, changes.files_deleted
             storage = self._client.storage
@@ -382,8 +434,10 @@ class MetadataWriter(MetadataMaker):
                 _log.warning("the indexes %s are dropped with it: make them anew", ", ".join(others))
             self._client = init.drop_partitions(self._client, [RECORD_INDEX, *others])
             store = MetadataStore(self._client)
-        lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted)
+        self.behind = partial(_without, target)
+        lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted, taken_back=target)
         self._append(store, free_instant(store, instant), lost)
+        self.behind = None
 
     def restore(self, instant: str) -> None:
         """Initialise the metadata table anew at the end of a restore of the data table, before that is completed.
@@ -409,3 +463,12 @@ class MetadataWriter(MetadataMaker):
             init.drop_table(client)
         else:
             init.drop_partitions(client, partitions)
+
+
+def _without(target: str, client: MetaClient) -> MetaClient:
+    """The table as it is once a commit is rolled back."""
+    timeline = client.timeline
+    for done in timeline.completed():
+        if done.requested == target and done.is_write:
+            timeline = timeline.with_pending(replace(done, state=State.INFLIGHT, completed=None))
+    return client.at(timeline)

@@ -238,7 +238,7 @@ def _tests(
     named, moved, keys = prunable.columns, prunable.moved, prunable.keys
     wide = _in_partitions(client, named, moved, context)
     tests: list[tuple[str, str, _Test]] = []
-    if wide:
+    if wide and not metadata.is_ahead:
         of_partitions: _Test = partial(by_partition_stats, metadata, row_filter=row_filter, columns=wide)
         tests.append(("partition statistics", PARTITION_STATS, of_partitions))
     if named or moved:

@@ -22,10 +22,11 @@ from hudi_hive.table.merge.mergers import (
     registered_strategy,
     unregister_merger,
 )
-from hudi_hive.table.merge.properties import merge_properties, strategy_properties
+from hudi_hive.table.merge.properties import CUSTOM, merge_properties, strategy_properties
 from hudi_hive.table.merge.version_steps import merge_changes
 
 __all__ = [
+    "CUSTOM",
     "IS_DELETED",
     "OPERATION",
     "RECORD_KEY",
