@@ -16,15 +16,15 @@ from integration.support.stores.s3 import S3Server
 from tests.support.running.long import long_case
 
 _BUDGETS: Final[Mapping[str, tuple[int, int]]] = {
-    "compact": (45, 58),
+    "compact": (45, 76),
     "compact, nothing to do": (9, 9),
-    "cluster": (43, 56),
+    "cluster": (43, 68),
     "clean": (28, 40),
     "clean, nothing to do": (11, 12),
     "rollback": (36, 48),
     "savepoint": (12, 12),
     "restore": (45, 104),
-    "mutation": (36, 54),
+    "mutation": (36, 73),
     "archive, nothing to do": (8, 9),
     "time travel": (8, 16),
     "incremental pull": (12, 12),

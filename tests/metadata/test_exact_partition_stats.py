@@ -173,6 +173,17 @@ def test_a_write_that_began_before_is_not_hidden(tmp_path, version, kind):
     assert _check(path)["p0"] == (50, 100, 3, 0, True)
 
 
+def test_those_that_are_made_anew_are_of_the_newest_files(tmp_path):
+    path = tmp_path / "t"
+    table = _create(path, 9, "COPY_ON_WRITE")
+    table.insert(_rows({"a": 1, "b": 900}), options=OPTIONS)
+    HudiTable.open(path).upsert(_rows({"b": 20}, ts=2), options=OPTIONS)
+    MetadataWriter.drop(MetaClient.load(path))
+    HudiTable.open(path).insert(_rows({"x": 5}, "p1"), options=OPTIONS)
+    expected = {"p0": (1, 20, 2, 0), "p1": (5, 5, 1, 0)}
+    assert {part: row[:4] for part, row in _stats(path).items()} == expected
+
+
 def test_a_reader_of_before_is_not_misled(tmp_path):
     """Statistics of a write that a reader does not see must not hide the rows that it sees."""
     path = tmp_path / "t"

@@ -246,8 +246,8 @@ def _stats_records(
 ) -> Records | None:
     """Ranges of base files.
 
-    Of files those of the newest slices; log files have none, so that reading them is never left out. Ranges of a
-    partition must cover all that any reader may find in it: all base files, and there are none where it has log files.
+    They are those of the newest slices; log files have none, so that reading them is never left out. So there are none
+    of partitions where the table has log files, or files of which no slice tells.
     """
     whole = partition == PARTITION_STATS
     if whole and _has_logs(_current_files(client)):
@@ -256,7 +256,7 @@ def _stats_records(
     if whole and _has_logs(files):
         return None
     view = client.file_system_view(files=files)
-    slices = view.file_slices() if whole else view.latest_file_slices()
+    slices = view.latest_merged_file_slices() if whole else view.latest_file_slices()
     slices = slices.filter(pc.is_valid(slices.column("base_file")))
     ranges = [RANGES_SCHEMA.empty_table()]
     for of_version, group in _by_version(client, columns, versions, slices):
@@ -269,7 +269,8 @@ def _stats_records(
     stats = statistics(MetadataChanges(files_added=_base_files(slices), ranges=pa.concat_tables(ranges)), columns)
     if not whole:
         return records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
-    if slices.num_rows and not (stats.complete and data_files(files).num_rows == slices.num_rows):
+    in_slices = view.file_slices().column("base_file").drop_null()
+    if len(in_slices) and not (stats.complete and data_files(files).num_rows == len(in_slices)):
         return None
     return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
 
