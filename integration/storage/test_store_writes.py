@@ -54,10 +54,10 @@ def test_requests_of_writes(s3: S3Server, s3_proxy: StoreProxy) -> None:
     assert len(plain) <= 25, plain
     with s3_proxy.recording() as made:  # the metadata table too, from what the table holds
         table.upsert(rows(2))
-    assert len(made) <= 55, made
+    assert len(made) <= 60, made
     with s3_proxy.recording() as updated:
         table.upsert(rows(3))
-    assert len(updated) <= 45, updated
+    assert len(updated) <= 52, updated  # 8 of them read what the statistics of the changed partitions are made of
     for recording in (plain, updated):
         _has_no_waste(recording)
     assert values(path, options) == merged(0, 1, 2, 3)
