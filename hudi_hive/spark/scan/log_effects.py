@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -109,7 +110,7 @@ class _PlacedEffect(NamedTuple):
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SliceRequest:
     """Slices that a statement reads.
 
@@ -131,10 +132,15 @@ class SliceRequest:
     session: JavaValue
     make: Make
 
-    @property
+    @cached_property
     def files(self) -> list[SliceFiles]:
         """The files of each slice."""
         return files_of(self.plan)
+
+    def only(self, files: Container[SliceFiles]) -> ScanPlan:
+        """The plan with some of the slices."""
+        mask = pa.array([each in files for each in self.files], pa.bool_())
+        return replace(self.plan, slices=self.plan.slices.filter(mask))
 
 
 class LogEffects:
@@ -176,11 +182,10 @@ class LogEffects:
             dated = {files: one for files, one in effects.items() if one is not None}
             if missing:
                 session = self._own_session(request.session)
-                rows, plan = request.make(session, _only(request, missing), StructType())
+                rows, plan = request.make(session, request.only(missing), StructType())
                 dated |= dict(zip(files_of(plan), self._run(request.scope, session, rows, plan), strict=True))
         reasons = {files: one.effect.reason for files, one in dated.items() if one.effect.reason}
-        mask = pa.array([files not in reasons for files in requested], pa.bool_())
-        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
+        plan = request.only(dated.keys() - reasons.keys())
         total = sum(one.effect.rows for one in dated.values())
         cores = int(request.session.sparkContext().defaultParallelism())
         counted = python_session(request.session).range(0, total, 1, cores)
@@ -256,7 +261,7 @@ class LogEffects:
 
     def _make(self, request: SliceRequest, missing: set[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
         """Work out the effects on some slices, and have their records cached."""
-        plan = _only(request, missing)
+        plan = request.only(missing)
         with self._lock:
             # Columns that were asked for before will be again: the new records take the place of the old ones.
             before = [one for one in self._cached if one.scope == request.scope and missing & one.numbers.keys()]
@@ -310,9 +315,8 @@ class LogEffects:
             total += len(effect.left_out)
             if effect.reason or total > _MOST_BITS:
                 reasons[each] = effect.reason or "the bits of more rows would not fit into a plan"
-        mask = pa.array([each not in reasons for each in files], pa.bool_())
-        plan = replace(request.plan, slices=request.plan.slices.filter(mask))
         read = {each: placed[each] for each in files if each not in reasons}
+        plan = request.only(read)
         if not read:
             return ReadBeside(plan, None, None, {}, made, reasons)
         bits, places = self._bits([one.dated for one in read.values()])
@@ -393,12 +397,6 @@ class LogEffects:
                 session.conf().set("spark.sql.ansi.enabled", "true")  # a place beyond the bits is an error
                 self._session = session
             return self._session
-
-
-def _only(request: SliceRequest, files: Container[SliceFiles]) -> ScanPlan:
-    """The plan of a request with some of its slices."""
-    mask = pa.array([each in files for each in request.files], pa.bool_())
-    return replace(request.plan, slices=request.plan.slices.filter(mask))
 
 
 def files_of(plan: ScanPlan) -> list[SliceFiles]:
