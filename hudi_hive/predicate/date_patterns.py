@@ -23,13 +23,6 @@ _MOST_FRACTION_DIGITS: Final = 6
 _CYCLE_DAYS: Final = 146_097
 _DAY_SECONDS: Final = 86_400
 _UNITS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_PARTS: Final[Mapping[str, Callable[[Values], Values]]] = {
-    "M": lambda moments: pc.month(in_one_cycle(moments)),
-    "d": lambda moments: pc.day(in_one_cycle(moments)),
-    "H": pc.hour,
-    "m": pc.minute,
-    "s": pc.second,
-}
 
 
 def pattern_parts(pattern: str) -> tuple[tuple[str, str], ...] | None:
@@ -94,7 +87,17 @@ def _number(moments: Values, letter: str, width: int) -> Values:
     return pc.utf8_lpad(_text(_PARTS[letter](moments)), width, "0")
 
 
-def in_one_cycle(moments: Values) -> Values:
+def months_of(moments: Values) -> Values:
+    """The months of dates or timestamps."""
+    return pc.month(_in_one_cycle(moments))
+
+
+def days_of(moments: Values) -> Values:
+    """The days of months of dates or timestamps."""
+    return pc.day(_in_one_cycle(moments))
+
+
+def _in_one_cycle(moments: Values) -> Values:
     """Dates of any year as those of 400 years that have the same month and day; others, and expressions, as they are.
 
     Arrow's kernels for these go wrong with the years of Spark's last dates.
@@ -119,6 +122,15 @@ def years_of(moments: Values) -> Values:
         days = numbers // (_DAY_SECONDS * _UNITS[moments.type.unit])
     years = days.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
     return pa.array(years, mask=moments.is_null().to_numpy(zero_copy_only=False))
+
+
+_PARTS: Final[Mapping[str, Callable[[Values], Values]]] = {
+    "M": months_of,
+    "d": days_of,
+    "H": pc.hour,
+    "m": pc.minute,
+    "s": pc.second,
+}
 
 
 def _year(moments: Values, width: int) -> Values:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.predicate import text_casts
-from hudi_hive.predicate.date_patterns import Values, format_moments, in_one_cycle, pattern_parts, years_of
+from hudi_hive.predicate.date_patterns import Values, days_of, format_moments, months_of, pattern_parts, years_of
 
 DEFAULT_FORMAT: Final = "yyyy-MM-dd HH:mm:ss"
 """The pattern of ``from_unixtime`` without one."""
@@ -331,12 +331,8 @@ def _register_case_functions() -> None:
 _FUNCTIONS: Final[Mapping[str, _Function]] = {
     "identity": _Function(lambda values, kind, options: values, lambda kind: kind),
     "year": _Function(_part(years_of), _when(_is_day_or_moment, pa.int32()), cast=_DATE),
-    "month": _Function(
-        _part(lambda moments: pc.month(in_one_cycle(moments))), _when(_is_day_or_moment, pa.int32()), cast=_DATE
-    ),
-    "day": _Function(
-        _part(lambda moments: pc.day(in_one_cycle(moments))), _when(_is_day_or_moment, pa.int32()), cast=_DATE
-    ),
+    "month": _Function(_part(months_of), _when(_is_day_or_moment, pa.int32()), cast=_DATE),
+    "day": _Function(_part(days_of), _when(_is_day_or_moment, pa.int32()), cast=_DATE),
     "hour": _Function(_part(pc.hour), _when(_is_moment, pa.int32()), cast=_TIMESTAMP),
     "date_format": _Function(
         _formatted, _when(_is_day_or_moment, pa.string()), (_FORMAT,), (_FORMAT,), cast=_TIMESTAMP
