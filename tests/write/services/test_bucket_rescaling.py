@@ -87,7 +87,7 @@ def test_rows_go_to_the_buckets_of_the_rules(kind, version, tmp_path):
     assert state(table)[1] == {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 4}
 
 
-def test_rules_that_change_nothing_are_kept(tmp_path):
+def test_a_rescaling_that_changes_no_partition_saves_its_rules(tmp_path):
     table = make(tmp_path)
     assert dict(services(table).rescale_buckets("2030,7", 2).partitions) == {}
     table.refresh().write("upsert", rows(3, ("2030-01-01",)), OPTIONS)

@@ -101,7 +101,10 @@ def plan_rescaling(context: ServiceContext, expressions: str, buckets: int | Non
         UnsupportedTableError: file groups that are of none of the buckets of now.
         CorruptFileError: the table's rules cannot be decoded.
     """
-    return _Change.of(context.reload(), expressions, buckets).planned()
+    context = context.reload()
+    change = _Change.of(context, expressions, buckets)
+    change.look(context.client)
+    return change.planned()
 
 
 def rescale_partitions(context: ServiceContext, expressions: str, buckets: int | None = None) -> Rescaling:
@@ -130,7 +133,7 @@ def rescale_partitions(context: ServiceContext, expressions: str, buckets: int |
         executor=context.executor,
         lock=lock if isinstance(lock, TableLock) else None,
         clock=context.clock,
-        precondition=partial(change.look_again, context),
+        precondition=partial(change.begin, context),
     )
     transaction.annotate = change.refuse_others
     with transaction:
@@ -212,9 +215,7 @@ class _Change:
             options = replace(options, rules=before)
         options = replace(options, buckets=before.default)
         index = BucketIndex(client, options)
-        change = cls(config, before, rules, frozenset(instant for instant, _ in stored), index)
-        change.look(client)
-        return change
+        return cls(config, before, rules, frozenset(instant for instant, _ in stored), index)
 
     def planned(self) -> Rescaling:
         return Rescaling(self.rules, dict(self.partitions))
@@ -225,8 +226,8 @@ class _Change:
         self.index = BucketIndex(client, self.index.options)
         self.index.groups(list(self.partitions))  # refuses those of other buckets
 
-    def look_again(self, context: ServiceContext, client: MetaClient) -> None:
-        """Under the lock: the same, before the rescaling is announced."""
+    def begin(self, context: ServiceContext, client: MetaClient) -> None:
+        """Under the lock, before the rescaling is announced: the same, and that nothing is in its way."""
         refuse_pending_restore(client)
         refuse_pending_undo(replace(context, client=client))
         self._refuse_other_rules(client)
