@@ -46,17 +46,17 @@ _COLUMN_INDEXES: Final = {
 
 @dataclass(frozen=True)
 class Signals:
-    """What the processes tell each other: the writers have ended; the services shall pause; they do."""
+    """What the processes tell each other: the writers have ended; the services may run; they pause."""
 
     ended: Event
-    pause: Event
+    running: Event
     paused: Event
 
     def wait(self, seconds: float) -> None:
         """Wait for the next round of the services, and as long as they shall pause."""
-        while self.pause.is_set() and not self.ended.is_set():
+        if not self.running.is_set():
             self.paused.set()
-            time.sleep(0.05)
+            self.running.wait()
         self.ended.wait(seconds)
 
 

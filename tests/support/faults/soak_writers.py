@@ -69,8 +69,7 @@ class Writer:
                 report = self._write(operation, rows, partitions)
                 break
             except WriteConflictError:
-                self._log.refused["conflict"] += 1
-                time.sleep(self._chance.random() * 0.1)
+                self._yield_to_another()
             except CommitOutcomeUnknownError as error:
                 self._log.refused["outcome unknown"] += 1
                 done = [i for i in self._soak.client().timeline.write_instants() if i.requested == error.instant]
@@ -111,11 +110,15 @@ class Writer:
                 self._log.refused["by a validator"] += 1
                 return
             except WriteConflictError:
-                self._log.refused["conflict"] += 1
-                time.sleep(self._chance.random() * 0.1)
+                self._yield_to_another()
             else:
                 self._log.errors.append(f"the validators let {operation} of {defective} pass")
                 return
+
+    def _yield_to_another(self) -> None:
+        """Note a conflict down, and let the writer that it was with go on."""
+        self._log.refused["conflict"] += 1
+        time.sleep(self._chance.random() * 0.1)
 
     def _note(
         self,

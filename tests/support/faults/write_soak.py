@@ -222,6 +222,7 @@ class _Processes:
         self._spawn = multiprocessing.get_context("forkserver")
         self._spawn.set_forkserver_preload(["tests.support.faults.write_soak"])
         self._signals = Signals(self._spawn.Event(), self._spawn.Event(), self._spawn.Event())
+        self._signals.running.set()
         self._out = Path(soak.logs or f"{soak.path}.logs")
         self._started: dict[str, Any] = {}
 
@@ -252,14 +253,14 @@ class _Processes:
     def services_paused(self) -> Iterator[None]:
         """Context manager of a pause of the services."""
         self._signals.paused.clear()
-        self._signals.pause.set()
+        self._signals.running.clear()
         while not self._signals.paused.wait(1):
             if not self._started["services-0-0"].is_alive():
                 raise RuntimeError("the services did not end well")
         try:
             yield
         finally:
-            self._signals.pause.clear()
+            self._signals.running.set()
 
     def end(self) -> tuple[list[Log], list[str]]:
         """Tell all that the writers have ended; the logs, and which processes left none."""
