@@ -191,16 +191,12 @@ class Run:
     def _merged(self, files: DuckDBFiles, one: FileSet, schema: pa.Schema) -> list[str]:
         """SELECTs of files with log files: the rows that those leave, and those that stand for the others."""
         bits, rows = self._handle(), self._handle()
-        variable = f"left_out_{self._handles}"
         left_out = left_out_bits(one)
         numbers = pa.array(range(len(left_out)), pa.int64())
         self.connection.register(bits, pa.table({"number": numbers, "bits": left_out}))
-        self.connection.execute(
-            f"SET VARIABLE {variable} = (SELECT list(CAST(bits AS BIT) ORDER BY number) FROM {quoted(bits)})"
-        )
         merged = pa.concat_tables([replaced.rows for replaced in one.replaced]).select(schema.names)
         self.connection.register(rows, merged)
-        return [files.merged_select(one, variable), f"FROM {quoted(rows)}"]
+        return [files.merged_select(one, bits), f"FROM {quoted(rows)}"]
 
     def _scan(self, source: ScanSource) -> str:
         """The name of a scan of ours."""

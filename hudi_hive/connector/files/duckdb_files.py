@@ -103,15 +103,17 @@ class DuckDBFiles:
             condition = f" WHERE f.{quoted(COMMIT_TIME_COLUMN)} IN ({listed})" if listed else " WHERE false"
         return [self._select(files) + condition for files in divided.sets if not files.replaced]
 
-    def merged_select(self, files: FileSet, variable: str) -> str:
+    def merged_select(self, files: FileSet, handle: str) -> str:
         """A SELECT of the rows of a set that its log files leave.
 
         Args:
             files: a set with log files.
-            variable: DuckDB's variable with a list of bit strings, one for each file: 1 for rows that are left out.
+            handle: name of a table of ``number`` and ``bits``: bytes for each file, 1 for rows that are left out.
         """
-        bits = f"getvariable({_text(variable)})[f.file_index::BIGINT + 1]"
-        return f"{self._select(files)} WHERE get_bit({bits}, f.file_row_number::INTEGER) = 0"
+        # Joined to the files, the list is there once. Were it a constant, DuckDB would copy it for each vector of rows.
+        lists = f"SELECT list(CAST(bits AS BIT) ORDER BY number) AS bits FROM {quoted(handle)}"
+        bit = "get_bit(left_out.bits[f.file_index::BIGINT + 1], f.file_row_number::INTEGER)"
+        return f"{self._select(files)} CROSS JOIN ({lists}) AS left_out WHERE {bit} = 0"
 
     def _select(self, files: FileSet) -> str:
         columns = ", ".join(self._column(column) for column in files.columns)
