@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hudi_hive.caching import cached_property
-from hudi_hive.connector.files import MergedSlices
+from hudi_hive.connector.files import DivisionCache
 from hudi_hive.errors import InvalidOptionError, QueryError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import PLAN_SCHEMA, Query, QueryType, ScanPlan, plan_scan
@@ -92,9 +92,9 @@ class TableSource:
         return None if self.query.query_type is QueryType.CDC else storage.root
 
     @cached_property
-    def merger(self) -> MergedSlices:
-        """Says what log files do to base files, and remembers it as long as there is the source."""
-        return MergedSlices(self.client.storage)
+    def divisions(self) -> DivisionCache:
+        """Divides its plans for an engine, and remembers what log files do as long as there is the source."""
+        return DivisionCache(self.client.storage)
 
     @property
     def narrows(self) -> bool:

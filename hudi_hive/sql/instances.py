@@ -180,6 +180,8 @@ def _connect(settings: Mapping[str, Any], folders: frozenset[str]) -> DuckDBPyCo
             connection.execute(f"SET allowed_directories = [{listed}]")
         for name in _GUARDS:
             connection.execute(f"SET {name} = false")
+        # Statements that follow open the same files, which do not change under their names.
+        connection.execute("SET GLOBAL parquet_metadata_cache = true")
         connection.execute("SET allowed_configs = ['explain_output']")
         connection.execute("SET lock_configuration = true")
     except duckdb.Error as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import pyarrow as pa
 
 from hudi_hive.connector import ScanDataset, ScanSource, TableSource
-from hudi_hive.connector.files import DuckDBFiles, FileSet, FileSource, RestSource, divide, left_out_bits, quoted
+from hudi_hive.connector.files import DuckDBFiles, FileSet, FileSource, RestSource, quoted
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SqlError
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import footer_steps, read_plan
@@ -174,7 +174,7 @@ class Run:
         other = self._instance.root.cursor()
         try:
             files = DuckDBFiles(other, schema, self._instance.described)
-            divided = divide(client.storage, plan, schema, files, source.merger)
+            divided = source.divisions.divide(plan, schema, files)
         finally:
             other.close()
         selects = files.selects(divided)
@@ -191,9 +191,8 @@ class Run:
     def _merged(self, files: DuckDBFiles, one: FileSet, schema: pa.Schema) -> list[str]:
         """SELECTs of files with log files: the rows that those leave, and those that stand for the others."""
         bits, rows = self._handle(), self._handle()
-        left_out = left_out_bits(one)
-        numbers = pa.array(range(len(left_out)), pa.int64())
-        self.connection.register(bits, pa.table({"number": numbers, "bits": left_out}))
+        numbers = pa.array(range(len(one.left_out)), pa.int64())
+        self.connection.register(bits, pa.table({"number": numbers, "bits": one.left_out}))
         merged = pa.concat_tables([replaced.rows for replaced in one.replaced]).select(schema.names)
         self.connection.register(rows, merged)
         return [files.merged_select(one, bits), f"FROM {quoted(rows)}"]

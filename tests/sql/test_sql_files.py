@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import shutil
 from pathlib import Path
@@ -16,9 +17,12 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
+from hudi_hive.connector import TableSource
+from hudi_hive.connector.files import DividedPlan, DuckDBFiles
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SqlError, UnsafePathError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.sql import PathCatalog, SqlEngine
+from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import encode_value, fixture_names, one_version_of_each, unzip_fixture
 from tests.support.running.long import with_long_cases
 
@@ -267,6 +271,29 @@ def test_a_file_that_was_exchanged_for_a_link_is_refused(tmp_path):
     file.symlink_to(tmp_path / "elsewhere.parquet")
     with pytest.raises(UnsafePathError):
         engine.query("SELECT page FROM t").read_all()
+
+
+def test_a_plan_is_divided_once_while_its_files_are_the_same(tmp_path):
+    path = unzip_fixture("v8_cow_part_mdt", tmp_path)
+    engine = SqlEngine(tables={"t": str(path)}, threads=1)
+    source = TableSource(MetaClient.load(str(path)))
+
+    def divided() -> DividedPlan:
+        with duckdb.connect() as connection:
+            reader = DuckDBFiles(connection, source.schema, {})
+            return source.divisions.divide(source.plan(None), source.schema, reader)
+
+    first = divided()
+    assert first.sets
+    assert divided() is first
+    file = planned(path, "lima")
+    os.utime(file, ns=(0, 0))
+    assert divided() is not first
+    assert divided() is divided()
+    file.write_bytes(file.read_bytes()[:-20])
+    assert divided().has_rest
+    with pytest.raises(CorruptFileError, match=file.name):
+        engine.query("SELECT * FROM t").read_all()
 
 
 def test_files_that_are_cut_or_gone_are_reported_by_name(tmp_path):

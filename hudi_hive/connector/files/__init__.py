@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from hudi_hive.connector.files.division import DividedPlan, FileSet, divide
+from hudi_hive.connector.files.division_cache import DivisionCache
 from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted
 from hudi_hive.connector.files.duckdb_view import FileSource, create_duckdb_view, divide_whole
-from hudi_hive.connector.files.merged_slices import MergedSlices, left_out_bits
+from hudi_hive.connector.files.merged_slices import MergedSlices
 from hudi_hive.connector.files.polars_files import PolarsFiles
 from hudi_hive.connector.files.rest_source import RestSource
 
 __all__ = [
     "DividedPlan",
+    "DivisionCache",
     "DuckDBFiles",
     "FileSet",
     "FileSource",
@@ -20,6 +22,5 @@ __all__ = [
     "create_duckdb_view",
     "divide",
     "divide_whole",
-    "left_out_bits",
     "quoted",
 ]

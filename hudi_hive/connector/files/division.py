@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -84,6 +85,16 @@ class FileSet:
     rows: int = 0
     places: list[int] = field(default_factory=list)
     replaced: list[ReplacedRows] = field(default_factory=list)
+
+    @cached_property
+    def left_out(self) -> pa.Array:
+        """For each file a bit for each row, the first in the highest place of a byte: 1 for rows that are left out."""
+        blobs = []
+        for one in self.replaced:
+            flags = np.zeros(one.base_rows, np.bool_)
+            flags[one.left_out] = True
+            blobs.append(np.packbits(flags).tobytes())
+        return pa.array(blobs, pa.binary())
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 
-from hudi_hive.connector.files.division import DividedPlan, EngineReader, SliceMerger, divide
+from hudi_hive.connector.files.division import DividedPlan, EngineReader, divide
+from hudi_hive.connector.files.division_cache import DivisionCache
 from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted
 from hudi_hive.connector.files.rest_source import RestSource
 from hudi_hive.plan import ScanPlan
@@ -37,8 +38,8 @@ class FileSource(Protocol):
         """The local folder with all files of the table; None where an engine cannot read files in place of rows."""
 
     @property
-    def merger(self) -> SliceMerger:
-        """Says what log files do to base files, and remembers it."""
+    def divisions(self) -> DivisionCache:
+        """Divides its plans for an engine, and remembers what log files do to base files."""
 
     @property
     def narrows(self) -> bool:

@@ -6,10 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
-from hudi_hive.connector.files.division import FileSet
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.scan import ReplacedRows, replaced_rows
 from hudi_hive.storage import Storage
@@ -58,13 +56,3 @@ class MergedSlices:
                 self._cached[key] = replaced if self._bytes + size <= _MOST_BYTES else None
                 self._bytes += size if self._cached[key] is not None else 0
             return self._cached[key]
-
-
-def left_out_bits(files: FileSet) -> pa.Array:
-    """For each file of a set a bit for each row, the first in the highest place of a byte: 1 for rows left out."""
-    blobs = []
-    for one in files.replaced:
-        flags = np.zeros(one.base_rows, np.bool_)
-        flags[one.left_out] = True
-        blobs.append(np.packbits(flags).tobytes())
-    return pa.array(blobs, pa.binary())
