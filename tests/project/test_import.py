@@ -67,6 +67,17 @@ print([m for m in ("pandas", "thrift", "hudi_hive.metastore") if m in sys.module
     assert _run(code).splitlines()[-1] == "[]"
 
 
+def test_a_statement_over_a_table_with_json_commits_loads_neither_fastavro_nor_orc():
+    path = unzip_fixture("v6_cow_part_mdt")
+    code = f"""
+import sys
+from hudi_hive.cli.main import cli
+cli.main(["sql", "SELECT count(*) FROM t", "--table", "t={path}", "--format", "csv"], standalone_mode=False)
+print([m for m in ("fastavro", "hudi_hive.formats.orc") if m in sys.modules])
+"""
+    assert _run(code).splitlines()[-1] == "[]"
+
+
 def test_a_read_of_one_key_loads_few_modules():
     path = unzip_fixture("v8_cow_part_mdt")
     code = f"""

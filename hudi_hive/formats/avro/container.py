@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
-
-import fastavro
-from fastavro.types import Schema
+from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro.codecs import CODECS, unpacked_block
 from hudi_hive.formats.avro.object_count import count_objects
 from hudi_hive.formats.avro.schema import ArrayNode, MapNode, Node, RecordNode, UnionNode, parse_record
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 MAGIC = b"Obj\x01"
 """First bytes of every Avro object container."""
@@ -88,6 +88,8 @@ def checked_schema(text: str) -> tuple[RecordNode, Schema]:
     root = parse_record(text)
     if not root.least or _has_empty_items(root):
         raise SchemaError("records or items without bytes")
+    import fastavro  # where it is needed: queries that read no container do without
+
     return root, fastavro.parse_schema(json.loads(text))
 
 
@@ -147,6 +149,8 @@ def _read_records(
     stream: io.BytesIO, root: RecordNode, schema: Schema, codec: str, limits: _Limits
 ) -> Iterator[dict[str, Any]]:
     """Read the records of the blocks that follow the header, within the limits."""
+    import fastavro
+
     marker = _read_exactly(stream, _MARKER)
     end = len(stream.getbuffer())
     while stream.tell() < end:
@@ -178,6 +182,8 @@ def write_container(
         records: the records.
         metadata: further entries of the container's header.
     """
+    import fastavro
+
     stream = io.BytesIO()
     fastavro.writer(stream, dict(schema), records, codec="null", metadata=dict(metadata or {}))
     return stream.getvalue()

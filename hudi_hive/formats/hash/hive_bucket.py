@@ -11,7 +11,7 @@ Source: docs/format/hive.md#hive-bucket-hashes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError, UnsupportedAcidValueError
 from hudi_hive.formats.hash.java_hash import unit_hashes
-from hudi_hive.formats.orc import HiveType, parse_hive_type
+
+if TYPE_CHECKING:
+    from hudi_hive.formats.orc import HiveType
 
 IntArray = npt.NDArray[np.int32]
 _Bytes = npt.NDArray[np.uint8]
@@ -70,6 +72,8 @@ def hive_hashes(column: pa.Array, hive_type: str, version: int) -> IntArray:
     Raises:
         UnsupportedAcidValueError: as :func:`bucket_numbers`.
     """
+    from hudi_hive.formats.orc import parse_hive_type
+
     try:
         kind = parse_hive_type(hive_type)
     except SchemaError as error:

@@ -16,16 +16,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import fastavro
 import numpy as np
 import numpy.typing as npt
-from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.avro import checked_schema, describe
 from hudi_hive.storage import read_through, release_pages
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 Positions = npt.NDArray[np.int64]
 """Offsets in bytes."""
@@ -377,6 +378,8 @@ def decode_avro_record(
     Raises:
         CorruptFileError: the binary does not follow the schema.
     """
+    import fastavro
+
     stream = io.BytesIO(data)
     try:
         record = fastavro.schemaless_reader(stream, schema, reader_schema)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import fastavro
 import pyarrow.compute as pc
-from fastavro.types import Schema
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
 from hudi_hive.formats.log import BlockType, avro_spans, block_schema, decode_avro_record, iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.instants import ACTIONS, Instant, State
 from hudi_hive.timeline.payloads import Fields, corrupt
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 _FILE_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(?:_.*)?")
 _TIME = re.compile(rb"(?<![0-9])[0-9]{14,17}(?![0-9])")
@@ -168,6 +169,8 @@ class LogArchive:
         return [path for _, path in sorted(numbered)]
 
     def _entries_of(self, path: str) -> _File:
+        import fastavro
+
         uri = self._storage.uri(path)
         narrow = fastavro.parse_schema(_NARROW)
         data = self._read(path)
