@@ -205,10 +205,13 @@ class BloomBuilder:
             some = chunk.drop_null() if chunk.null_count else chunk
             rows = self._rows(len(some))
             bits = np.uint32(self._bits)
+            keys_at, begins = None, np.zeros(1, np.int64)
             for at, column in _hash_columns(some, self._hashes):
+                if rows is not None and at is not keys_at:  # the same for all hashes of some keys
+                    keys_at, begins = at, rows[at]
                 places = column.view(np.uint32)
                 places = places - places // bits * bits  # faster than a remainder: division by one number is
-                self._flags[places if rows is None else places + rows[at]] = True
+                self._flags[places + begins] = True  # as 64 bits, which numpy indexes by without a cast of its own
             self._count += len(some)
 
     def _rows(self, more: int) -> npt.NDArray[np.int64] | None:
