@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
+import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pyspark import Accumulator, AccumulatorParam, SparkContext, cloudpickle
@@ -23,6 +26,8 @@ from hudi_hive.errors import SparkError
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics, Totals
 from hudi_hive.read.remote import MaskedSecrets, ShippedStep, mask_secrets, receive_step
 from hudi_hive.secret_references import collected_secrets
+from hudi_hive.spark.bridge.jvm import Jvm, java_source
+from hudi_hive.spark.versions import JavaValue
 
 _MOST: Final = 64
 """Sets of secrets of a context whose variable is used again."""
@@ -89,6 +94,29 @@ def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str,
     secrets |= others or {}
     name = getattr(step, "__name__", type(step).__name__)
     return ShippedStep(pickled, _masked(context, secrets) if secrets else None, name, _tally(context))
+
+
+def ship_classes(jvm: Jvm, context: JavaValue, name: str) -> JavaValue:
+    """An object of the class of ``NAME.java``, whose classes executors get in a jar with their next task.
+
+    Args:
+        jvm: the JVM.
+        context: its Spark context.
+        name: of the class, whose one constructor has no arguments.
+
+    Raises:
+        SparkError: the class cannot be made with this version of Spark.
+    """
+    compiler = jvm.cooked(name, java_source(name))
+    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
+    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    jar = folder / f"{folder.name}.jar"  # Spark tells jars apart by their names
+    with zipfile.ZipFile(jar, "w") as archive:
+        codes = compiler.getBytecodes()
+        for of_class in codes:
+            archive.writestr(f"{str(of_class).replace('.', '/')}.class", bytes(codes[of_class]))
+    context.addJar(str(jar))
+    return compiler.getClassLoader().loadClass(name).getConstructors()[0].newInstance(None)
 
 
 def map_in_arrow(frame: DataFrame, step: Callable[[Any], Any], schema: StructType | str) -> DataFrame:

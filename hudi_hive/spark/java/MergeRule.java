@@ -7,14 +7,15 @@
  * scan, whether a limit lies on it, and whether nothing but its number of rows matters. It gives the index of the slices
  * whose base files Spark reads, and the plan of the other rows or null when the conditions leave none of them. Where log
  * files replace rows of those base files it gives a filter and bits, too: the filter's condition is on three columns, the
- * bits, the place of a file's first word of bits, and the number of a row in its file. The last thing is whether the
- * other rows have passed the conditions already.
+ * bits, the place of a file's first word of bits, and the number of a row in its file. Then come whether the other rows
+ * have passed the conditions already, and a file format that does what the filter does, or null.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
+import org.apache.spark.JobArtifactSet$;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -30,6 +31,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -204,21 +206,27 @@ public class MergeRule extends Rule {
         LogicalRelation relation, HadoopFsRelation files, Product parts, List output, List conditions, boolean pushed
     ) {
         FileIndex index = (FileIndex) parts.productElement(0);
+        FileFormat format = files.fileFormat();
+        StructType partitions = files.partitionSchema();
+        StructType data = files.dataSchema();
         if (parts.productElement(2) == null) {
-            LogicalPlan read = over(relation, files, index, files.partitionSchema(), files.dataSchema(), relation.output());
-            return part(read, output, conditions, pushed);
+            return part(over(relation, files, index, format, partitions, data, relation.output()), output, conditions, pushed);
         }
-        StructType firsts = new StructType().add(FIRST_WORD, DataTypes.LongType);
-        String name = ParquetFileFormat$.MODULE$.ROW_INDEX_TEMPORARY_COLUMN_NAME();
-        StructType numbers = new StructType().add(name, DataTypes.LongType);
-        Attribute first = (Attribute) DataTypeUtils.toAttributes(firsts).head();
-        Attribute number = (Attribute) DataTypeUtils.toAttributes(numbers).head();
+        partitions = partitions.add(FIRST_WORD, DataTypes.LongType);
+        Attribute first = (Attribute) DataTypeUtils.toAttributes(new StructType().add(FIRST_WORD, DataTypes.LongType)).head();
         List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
         columns.add(first);
+        // Tasks of a session with classes of its own do not find the class of the format.
+        if (parts.productElement(5) != null && JobArtifactSet$.MODULE$.getCurrentJobArtifactState().isEmpty()) {
+            format = (FileFormat) parts.productElement(5);
+            return part(over(relation, files, index, format, partitions, data, seq(columns)), output, conditions, pushed);
+        }
+        String name = ParquetFileFormat$.MODULE$.ROW_INDEX_TEMPORARY_COLUMN_NAME();
+        StructType numbers = new StructType().add(name, DataTypes.LongType);
+        Attribute number = (Attribute) DataTypeUtils.toAttributes(numbers).head();
         columns.add(number);
-        StructType partitions = files.partitionSchema().add(FIRST_WORD, DataTypes.LongType);
-        StructType data = files.dataSchema().add(name, DataTypes.LongType);
-        LogicalPlan read = over(relation, files, index, partitions, data, seq(columns));
+        data = data.add(name, DataTypes.LongType);
+        LogicalPlan read = over(relation, files, index, format, partitions, data, seq(columns));
         // Before the conditions: one that fails at a row that does not count must not be asked of it.
         List all = new ArrayList();
         all.add(counts((Filter) parts.productElement(2), (Expression) parts.productElement(3), first, number));
@@ -241,14 +249,20 @@ public class MergeRule extends Rule {
     }
 
     static LogicalPlan over(
-        LogicalRelation relation, HadoopFsRelation files, FileIndex index, StructType partitions, StructType data, Seq output
+        LogicalRelation relation,
+        HadoopFsRelation files,
+        FileIndex index,
+        FileFormat format,
+        StructType partitions,
+        StructType data,
+        Seq output
     ) {
         Object[] arguments = new Object[relation.productArity()];
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = relation.productElement(i);
         }
         arguments[0] = files.copy(
-            index, partitions, data, files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession()
+            index, partitions, data, files.bucketSpec(), format, files.options(), files.sparkSession()
         );
         arguments[1] = output;
         return (LogicalPlan) relation.makeCopy(arguments);

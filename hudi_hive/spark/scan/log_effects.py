@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN, LogEffect
-from hudi_hive.spark.bridge import JavaValue, Jvm, python_session
+from hudi_hive.spark.bridge import JavaValue, Jvm, python_session, ship_classes
 from hudi_hive.spark.versions import SPARK
 
 _MOST_BITS: Final = 64 << 20
@@ -64,6 +64,7 @@ class ReadBeside:
         firsts: the place of each base file's first word of bits, by path.
         made: number of slices whose effects had to be worked out.
         reasons: for each of the other slices, by its files, why it has to be merged elsewhere.
+        format: Spark's file format that leaves rows out by these bits; None if a condition on rows has to.
     """
 
     plan: ScanPlan
@@ -72,6 +73,7 @@ class ReadBeside:
     firsts: dict[str, int]
     made: int
     reasons: dict[SliceFiles, str]
+    format: JavaValue | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +102,14 @@ class _DatedEffect:
 
     effect: LogEffect
     moments: Moments
+
+
+class _Bits(NamedTuple):
+    """Bits of the rows of several files: as an expression, the place of the first word of each, and as a format."""
+
+    expression: JavaValue
+    places: list[int]
+    format: JavaValue | None
 
 
 class _PlacedEffect(NamedTuple):
@@ -157,7 +167,7 @@ class LogEffects:
         self._effects: OrderedDict[tuple[str, SliceFiles], _DatedEffect] = OrderedDict()
         self._cached: list[_Cached] = []
         self._session: JavaValue | None = None
-        self._literals: OrderedDict[tuple[_DatedEffect, ...], tuple[JavaValue, list[int]]] = OrderedDict()
+        self._literals: OrderedDict[tuple[_DatedEffect, ...], _Bits] = OrderedDict()
 
     def knows(self, request: SliceRequest) -> bool:
         """Whether the effects on all slices are known, and their records cached."""
@@ -319,11 +329,31 @@ class LogEffects:
         plan = request.only(read)
         if not read:
             return ReadBeside(plan, None, None, {}, made, reasons)
-        bits, places = self._bits([one.dated for one in read.values()])
+        bits = self._bits([one.dated for one in read.values()], request.session)
         paths = plan.slices.column("path").to_pylist()
-        firsts = {path: place for path, place in zip(paths, places, strict=True) if path is not None}
+        firsts = {path: place for path, place in zip(paths, bits.places, strict=True) if path is not None}
         records = self._records(list(read.values()), request.columns)
-        return ReadBeside(plan, records, bits if firsts else None, firsts, made, reasons)
+        if not firsts:
+            return ReadBeside(plan, records, None, {}, made, reasons)
+        usable = self._format(request.session, request.columns, bits)
+        return ReadBeside(plan, records, bits.expression, firsts, made, reasons, usable)
+
+    def _format(self, session: JavaValue, columns: StructType, bits: _Bits) -> JavaValue | None:
+        """The format of bits, if Spark's vectorised reader reads files with some columns."""
+        formats = self._formats(session)
+        if formats is None:
+            return None
+        settings = session.sessionState().conf()
+        return bits.format if formats.reads(settings, session.parseDataType(columns.json())) else None
+
+    def _formats(self, session: JavaValue) -> JavaValue | None:
+        """What makes file formats; None where this version's reader cannot be watched."""
+
+        def make() -> JavaValue | None:
+            formats = ship_classes(self._jvm, session.sparkContext(), "BaseFileFormats")
+            return formats if formats.available() else None
+
+        return self._jvm.memoize("BaseFileFormats", make)
 
     def _records(self, read: list[_PlacedEffect], columns: StructType) -> JavaValue:
         numbers: dict[_Cached, list[int]] = {}
@@ -345,8 +375,7 @@ class LogEffects:
         ]
         return parts[0] if len(parts) == 1 else self.union(parts)
 
-    def _bits(self, read: list[_DatedEffect]) -> tuple[JavaValue, list[int]]:
-        """The bits of all files as an expression, and the place of the first word of each."""
+    def _bits(self, read: list[_DatedEffect], session: JavaValue) -> _Bits:
         key = tuple(read)
         with self._lock:
             if key in self._literals:
@@ -354,7 +383,8 @@ class LogEffects:
                 return self._literals[key]
         sizes = [len(dated.effect.left_out) // 8 for dated in read]
         places = np.cumsum([0, *sizes[:-1]]).tolist()
-        made = self._java.bits(b"".join(dated.effect.left_out for dated in read)), places
+        bits, formats = self._java.bits(b"".join(dated.effect.left_out for dated in read)), self._formats(session)
+        made = _Bits(bits, places, None if formats is None else formats.format(session, bits))
         with self._lock:
             self._literals[key] = made
             while len(self._literals) > _MOST_LITERALS:

@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -77,16 +77,19 @@ class Division:
     Attributes:
         read: the columns that the scan reads.
         others: what is read beside Spark's own reader.
-        firsts: the place of the first word of bits of base files whose rows may be left out, by path.
-        bits: expression of these bits; None if there are none.
+        beside: how slices with log files are read whose base files Spark's own reader reads; None if there are none.
         rows: plan of the rows that are read beside Spark's own reader; None if there are none.
     """
 
     read: StructType
     others: tuple[PlannedScan, ...] = ()
-    firsts: Mapping[str, int] = field(default_factory=dict)
-    bits: JavaValue | None = None
+    beside: ReadBeside | None = None
     rows: JavaValue | None = None
+
+    @property
+    def firsts(self) -> Mapping[str, int]:
+        """The place of the first word of bits of base files whose rows may be left out, by path."""
+        return {} if self.beside is None else self.beside.firsts
 
 
 class BaseFileIndex(HudiFileIndex):
@@ -173,11 +176,10 @@ class MergeFileIndex(HudiFileIndex):
 
     @to_java
     def apply(self, request: JavaValue) -> JavaValue:
-        """``(index of slices for Spark's own reader, plan of other rows or null, filter, bits, passed)`` of a scan.
+        """``(index of slices for Spark's own reader, other rows or null, filter, bits, passed, format)`` of a scan.
 
         Filter and bits are null where all rows of the base files count. ``passed`` says that the other rows, which
-        are counted only, are those that pass the conditions. The face keeps it for the next time that it is asked the
-        same.
+        are counted only, are those that pass the conditions. The face keeps it for when it is asked the same again.
 
         Args:
             request: the scan's columns and its conditions, two sequences, whether a limit lies on it, and whether
@@ -193,8 +195,9 @@ class MergeFileIndex(HudiFileIndex):
             division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=counted)
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
-            test = None if division.bits is None else log_effects(self._jvm).test
-            return self._jvm.view.scala.Tuple5(index, division.rows, test, division.bits, counted)
+            bits, reader = (None, None) if division.beside is None else (division.beside.bits, division.beside.format)
+            test = None if bits is None else log_effects(self._jvm).test
+            return self._jvm.view.scala.Tuple6(index, division.rows, test, bits, counted, reader)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
@@ -274,9 +277,7 @@ class MergeFileIndex(HudiFileIndex):
         for each in others:
             self.plan_log.add(each)
         union = rows[0] if len(rows) == 1 else log_effects(self._jvm).union(rows)
-        if beside is None:
-            return Division(columns, tuple(others), rows=union)
-        return Division(columns, tuple(others), beside.firsts, beside.bits, union)
+        return Division(columns, tuple(others), beside, union)
 
     # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
 

@@ -105,7 +105,7 @@ FEATURES: Final = (
     ),
     Feature(
         "reads",
-        ("scan", "Relations.java", "MergeRule.java", "LogEffects.java"),
+        ("scan", "Relations.java", "MergeRule.java", "LogEffects.java", "BaseFileFormats.java"),
         names=(
             "sql.catalyst.InternalRow",
             "sql.catalyst.QualifiedTableName",

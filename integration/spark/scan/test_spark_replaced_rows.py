@@ -1,0 +1,45 @@
+"""Rows that log files replace are left out of Spark's batches by place: each way to read, executors elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from integration.support.replaced_rows import SETTINGS, differences, make_table
+from integration.support.spark_releases import LIMIT_SECONDS, RELEASES, REPOSITORY, environment_of
+
+pytestmark = pytest.mark.jvm
+
+CLUSTER = "local-cluster[1,1,1024]"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("replaced") / "t")
+    make_table(path)
+    return path
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_way_to_read_leaves_them_out(spark, table, name):
+    assert differences(spark, table, {"spark.sql.codegen.wholeStage": "true"} | SETTINGS[name]) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("master", ["local[2]", CLUSTER])
+@pytest.mark.parametrize("release", RELEASES)
+def test_releases_and_executors_elsewhere(tmp_path, release, master):
+    environment = environment_of(release) | {"SPARK_WORKER_DIR": str(tmp_path / "work")}
+    if master == CLUSTER:
+        environment["SPARK_HOME"] = os.path.join(environment["PYTHONPATH"].split(os.pathsep)[0], "pyspark")
+    command = [sys.executable, "-m", "integration.support.replaced_rows", str(tmp_path), master]
+    done = subprocess.run(
+        command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT_SECONDS
+    )
+    assert done.returncode in (0, 1), done.stderr[-2000:]
+    different = json.loads(done.stdout.splitlines()[-1])
+    assert len(different) == len(SETTINGS) and not any(different.values()), different
