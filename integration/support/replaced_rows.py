@@ -35,6 +35,19 @@ STATEMENTS: Final[dict[str, tuple[str, Callable[[list[Row]], Any]]]] = {
         "SELECT sum(length(text)), sum(s.a), max(s.b), sum(size(list)) FROM rows WHERE id % 7 = 3",
         lambda rows: _shapes([row for row in rows if row["id"] % 7 == 3]),
     ),
+    "groups": (
+        "SELECT count(*), sum(c), max(m), sum(a) FROM (SELECT n % 10 g, count(v) c, max(text) m, avg(ts) a FROM rows "
+        "WHERE v > 10 GROUP BY n % 10)",
+        lambda rows: _groups([row for row in rows if row["v"] > 10]),
+    ),
+    "distinct values": (
+        "SELECT count(DISTINCT n), count(DISTINCT text), sum(v + 1), count(*) FILTER (WHERE ts = 2) FROM rows",
+        lambda rows: _distinct(rows),
+    ),
+    "sorted, none twice": (
+        "SELECT sort_array(collect_set(k)) FROM (SELECT DISTINCT concat(substr(text, 1, 1), '-') k FROM rows)",
+        lambda rows: (sorted({row["text"][0] + "-" for row in rows}),),
+    ),
     "nulls": ("SELECT count(*) FROM rows WHERE n IS NULL", lambda rows: (sum(row["n"] is None for row in rows),)),
     "one row": (
         "SELECT v FROM rows WHERE id = 2346",
@@ -67,6 +80,19 @@ def _shapes(rows: list[Row]) -> tuple[Any, ...]:
         max(one["b"] for one in structs),
         sum(len(row["list"]) for row in rows),
     )
+
+
+def _groups(rows: list[Row]) -> tuple[Any, ...]:
+    groups: dict[int | None, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(None if row["n"] is None else row["n"] % 10, []).append(row)
+    texts = max(row["text"] for row in rows)
+    return len(groups), len(rows), texts, sum(sum(row["ts"] for row in one) / len(one) for one in groups.values())
+
+
+def _distinct(rows: list[Row]) -> tuple[Any, ...]:
+    numbers, texts = {row["n"] for row in rows} - {None}, {row["text"] for row in rows}
+    return len(numbers), len(texts), sum(row["v"] + 1 for row in rows), sum(row["ts"] == 2 for row in rows)
 
 
 def make_table(path: str) -> None:

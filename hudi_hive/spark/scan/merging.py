@@ -53,6 +53,7 @@ from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.view import log_bytes
 
 MERGE_RULE = "hudi_hive.MergeRule"
+AGGREGATE_STRATEGY = "hudi_hive.AggregateStrategy"
 
 _NUMBER = "_hudi_hive_slice"
 _FIRST_WORD = "_hudi_hive_first_word"
@@ -62,12 +63,9 @@ _TASKS_PER_CORE = 2
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
-    """Install the optimiser rule that splits scans. Idempotent."""
-    jvm.add_optimization(session, MERGE_RULE, lambda: _new_rule(jvm))
-
-
-def _new_rule(jvm: Jvm) -> JavaValue:
-    return jvm.made("MergeRule")
+    """Install the optimiser rule that splits scans, and the strategy for aggregates over them. Idempotent."""
+    jvm.add_optimization(session, MERGE_RULE, lambda: jvm.made("MergeRule"))
+    jvm.add_strategy(session, AGGREGATE_STRATEGY, lambda: jvm.made("AggregateStrategy", session))
 
 
 @dataclass(frozen=True, slots=True)

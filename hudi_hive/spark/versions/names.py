@@ -105,7 +105,14 @@ FEATURES: Final = (
     ),
     Feature(
         "reads",
-        ("scan", "Relations.java", "MergeRule.java", "LogEffects.java", "BaseFileFormats.java"),
+        (
+            "scan",
+            "Relations.java",
+            "MergeRule.java",
+            "LogEffects.java",
+            "BaseFileFormats.java",
+            "AggregateStrategy.java",
+        ),
         names=(
             "sql.catalyst.InternalRow",
             "sql.catalyst.QualifiedTableName",

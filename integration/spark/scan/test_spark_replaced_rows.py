@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import hudi_hive.spark as hudi_spark
 from integration.support.replaced_rows import SETTINGS, differences, make_table
 from integration.support.spark_releases import LIMIT_SECONDS, RELEASES, REPOSITORY, environment_of
 
@@ -43,3 +44,13 @@ def test_releases_and_executors_elsewhere(tmp_path, release, master):
     assert done.returncode in (0, 1), done.stderr[-2000:]
     different = json.loads(done.stdout.splitlines()[-1])
     assert len(different) == len(SETTINGS) and not any(different.values()), different
+
+
+def test_aggregates_begin_below_the_union_of_base_rows_and_log_records(spark, table):
+    hudi_spark.load(spark, table).createOrReplaceTempView("rows")
+    plan = spark.sql("SELECT n, sum(v) FROM rows GROUP BY n")._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("partial_sum") == 2 and plan.index("Union") < plan.index("partial_sum")
+    # Rows of other unions stay as Spark has them.
+    both = spark.sql("SELECT sum(id) FROM (SELECT * FROM range(3) UNION ALL SELECT * FROM range(4))")
+    plan = both._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("partial_sum") == 1
