@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +29,21 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA, FileKind, parse_file_names
 from hudi_hive.timeline.instants import DELTA_COMMIT
 
+_DROPS_FILE_LISTS: Final = 9
+"""Table version from which on the record of a partition that is gone is deleted, where older ones list tombstones."""
 
-def file_records(changes: MetadataChanges, version: int) -> Records:
-    """Records of the ``files`` partition: touched partitions, files by partition, tombstones."""
+
+def file_records(changes: MetadataChanges, version: int) -> RecordChanges:
+    """Changes of the ``files`` partition: the list of partitions, and files by partition with tombstones.
+
+    Source: Hudi's ``HoodieTableMetadataUtil.convertMetadataToFilesPartitionRecords``.
+    """
     added, gone = changes.files_added, changes.files_deleted
+    touched = dict.fromkeys([*as_array(added.column("partition")).unique().to_pylist(), *changes.partitions_touched])
+    dropped = [path for path in dict.fromkeys(changes.partitions_deleted) if path not in touched]
+    lists_gone = bool(dropped) and version >= _DROPS_FILE_LISTS
+    if lists_gone:
+        gone = gone.filter(pc.invert(pc.is_in(as_array(gone.column("partition")), value_set=pa.array(dropped))))
     partitions = pa.concat_arrays([as_array(added.column("partition")), as_array(gone.column("partition"))])
     entries = records.file_lists(
         _identifiers(partitions),
@@ -42,20 +53,27 @@ def file_records(changes: MetadataChanges, version: int) -> Records:
         records.FILES_TYPE,
         version,
     )
-    touched = dict.fromkeys([*as_array(added.column("partition")).unique().to_pylist(), *changes.partitions_touched])
-    dropped = [path for path in dict.fromkeys(changes.partitions_deleted) if path not in touched]
     listed = [partition_identifier(path) for path in (*touched, *dropped)]
     if not listed:
-        return entries
-    everything = records.file_lists(
+        return RecordChanges(entries)
+    everything = _partition_list(listed, len(touched), version)
+    deleted = _identifiers(pa.array(dropped, pa.string())) if lists_gone else None
+    # Hudi merges log records before it comes to the base file. There the first tombstone of a partition cancels an
+    # entry of a log file, and goes with it; only a second one takes away that of the base file.
+    again = _partition_list(listed[len(touched) :], 0, version) if dropped else None
+    return RecordChanges(records.join_records([everything, entries]), deleted, again)
+
+
+def _partition_list(listed: Sequence[str], alive: int, version: int) -> Records:
+    """The record of all partitions: the first ``alive`` of some identifiers are there, the others gone."""
+    return records.file_lists(
         pa.array([ALL_PARTITIONS] * len(listed), pa.string()),
         pa.array(listed, pa.string()),
         pa.array(np.zeros(len(listed), np.int64)),
-        pa.array(np.arange(len(listed)) >= len(touched)),
+        pa.array(np.arange(len(listed)) >= alive),
         records.ALL_PARTITIONS_TYPE,
         version,
     )
-    return records.join_records([everything, entries])
 
 
 def key_records(changes: MetadataChanges, replaced: pa.Table, millis: int, version: int) -> RecordChanges:

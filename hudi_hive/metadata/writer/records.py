@@ -55,10 +55,17 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class RecordChanges:
-    """The part of a delta commit for one partition: records, and deleted keys (record index only)."""
+    """The part of a delta commit for one partition of the metadata table.
+
+    Attributes:
+        records: what is new.
+        deleted: deleted keys, of ``files`` and of indexes of records.
+        again: records, of keys among the new ones, in a block of their own behind these.
+    """
 
     records: Records
     deleted: pa.Array | None = None
+    again: Records | None = None
 
     @property
     def is_some(self) -> bool:

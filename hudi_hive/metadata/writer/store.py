@@ -1,6 +1,6 @@
 """``MetadataStore``: writes file groups and delta commits of the metadata table, and undoes those of dead writers.
 
-A delta commit is a log file for each file group with something to say: one HFile block, and for the record index a
+A delta commit is a log file for each file group with something to say: one HFile block, and where keys are deleted a
 delete block behind it.
 
 Source: docs/format.md#metadata-file-groups, docs/format.md#metadata-records, docs/format.md#metadata-timeline.
@@ -77,8 +77,8 @@ class MetadataFileGroup:
     next_version: int
 
 
-_Job = tuple[str, int, MetadataFileGroup, Records, pa.Array | None]
-"""A partition, a number for a file group of it, that group, its share of the records and of the deleted keys."""
+_Job = tuple[str, int, MetadataFileGroup, RecordChanges]
+"""A partition, a number for a file group of it, that group, and its share of the changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +248,9 @@ class MetadataStore:
                 "fileId": group.file_id,
                 "partitionPath": partition,
                 "prevCommit": group.base_instant,
-                "numUpdateWrites": len(records) + (0 if deleted is None else len(deleted)),
+                "numUpdateWrites": len(share.records) + (0 if share.deleted is None else len(share.deleted)),
             }
-            for partition, _, group, records, deleted in jobs
+            for partition, _, group, share in jobs
         ]
         return encode_commit(NewCommitMetadata(_OPERATION, {}, stats), self.config.layout)
 
@@ -270,7 +270,8 @@ class MetadataStore:
             made = self._shares(partition, groups, part)
             if there is None:  # each of them is to be there
                 touched, none = {job[1] for job in made}, Records.none()
-                made += [(partition, n, groups[n], none, none.keys) for n in range(len(groups)) if n not in touched]
+                empty = RecordChanges(none, none.keys)
+                made += [(partition, n, groups[n], empty) for n in range(len(groups)) if n not in touched]
             jobs += [(partition, len(jobs) + at, *job[2:]) for at, job in enumerate(made)]
         return jobs
 
@@ -298,8 +299,10 @@ class MetadataStore:
         if change.deleted is not None and len(change.deleted):
             hashed = self.hashed(partition)(change.deleted)
             gone = {number: change.deleted.take(pa.array(rows)) for number, rows in rows_of_groups(hashed, len(groups))}
-        numbers = sorted({*shares, *gone})
-        return [(partition, n, groups[n], shares.get(n, Records.none()), gone.get(n)) for n in numbers]
+        again = dict(split_by_group(change.again or Records.none(), len(groups), self.hashed(partition)))
+        none = Records.none()
+        parts = {n: RecordChanges(shares.get(n, none), gone.get(n), again.get(n)) for n in sorted({*shares, *gone})}
+        return [(partition, n, groups[n], part) for n, part in parts.items()]
 
     def hashed(self, partition: str) -> Callable[[pa.Array], pa.Array]:
         """Gives of the keys of a partition what is hashed to find their file groups."""
@@ -315,13 +318,12 @@ class MetadataStore:
         partition: str,
         number: int,
         group: MetadataFileGroup,
-        records: Records,
-        deleted: pa.Array | None,
+        share: RecordChanges,
     ) -> dict[str, Any]:
         """Write one log file; its write stat."""
-        parts = []
-        if len(records):
-            parts.append(hfile_block(instant, self.schema, self.writer.hfile(records)))
+        records, deleted = share.records, share.deleted
+        blocks = [block for block in (records, share.again) if block is not None and len(block)]
+        parts = [hfile_block(instant, self.schema, self.writer.hfile(block)) for block in blocks]
         if deleted is not None:
             parts.append(delete_block(instant, deleted_keys(partition, deleted)))
         by_base = self.config.layout == 1

@@ -314,7 +314,7 @@ class MetadataWriter(MetadataMaker):
         self, instant: str, changes: MetadataChanges, before: Collection[str] = ()
     ) -> dict[str, RecordChanges | PartitionedChanges]:
         version, have = self._client.config.version, {*self._client.config.metadata_partitions, *self.being_built}
-        result: dict[str, RecordChanges | PartitionedChanges] = {FILES: RecordChanges(file_records(changes, version))}
+        result: dict[str, RecordChanges | PartitionedChanges] = {FILES: file_records(changes, version)}
         if have & {COLUMN_STATS, PARTITION_STATS}:
             stats = self._statistics(instant, changes, before)
             if COLUMN_STATS in have:

@@ -12,7 +12,7 @@ import logging
 import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -202,7 +202,6 @@ def _cleaned(own: Claim) -> CleanMetadata:
         if table is not None:
             changes = MetadataChanges(
                 files_deleted=doomed.cast(DELETED_FILES_SCHEMA),
-                partitions_touched=tuple(sorted(by_partition)),
                 partitions_deleted=gone,
             )
             table.apply(instant.requested, CLEAN, changes, current=True)
@@ -300,7 +299,9 @@ def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = 
         return plan
     files = client.list_files(partitions)
     doomed = _doomed(client, files, policy, retained)
-    return replace(plan, files=doomed, partitions_to_delete=_emptied(client, files, doomed))
+    # Where all are looked at, as in Hudi, also those that an earlier clean emptied while a write was pending.
+    paths = client.partition_paths() if partitions is None else []
+    return replace(plan, files=doomed, partitions_to_delete=_emptied(client, files, doomed, paths))
 
 
 def _partitions_to_look_at(client: MetaClient, policy: CleanPolicy, earliest: str | None) -> list[str] | None:
@@ -459,8 +460,8 @@ def _without_savepointed(client: MetaClient, files: pa.Table) -> pa.Table:
     return files.filter(pa.array([place not in savepointed for place in places], pa.bool_()))
 
 
-def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table) -> tuple[str, ...]:
-    """Partitions of which no data file is left once the doomed ones are gone."""
+def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table, paths: Collection[str]) -> tuple[str, ...]:
+    """Partitions, of ``paths`` or with doomed files, of which no data file is left once the doomed ones are gone."""
     if not client.config.is_partitioned or not doomed.num_rows:
         return ()
     parts = parse_file_names(files["name"])
@@ -471,4 +472,4 @@ def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table) -> tuple[str
         for partition, name in zip(data["partition"].to_pylist(), data["name"].to_pylist(), strict=True)
         if (partition, name) not in going
     }
-    return tuple(sorted({partition for partition, _ in going} - left))
+    return tuple(sorted({*paths, *(partition for partition, _ in going)} - left))
