@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -257,15 +257,40 @@ def exact_partitions(
         Records that take the place of what is there (``KEYED_STATS_SCHEMA``), and the partitions that have none since
         a file of theirs may hold values that no statistics tell of.
     """
-    paths, names = changed_partitions(changes), [column.name for column in columns]
-    metadata = MetadataTable.open(now)
-    files = files_behind(behind, metadata.files_table(paths), changes)
-    added = stats.files.filter(pc.invert(stats.files.column("is_deleted")))
-    there = metadata.records_of_partitions(COLUMN_STATS, names, paths).select(added.column_names)
-    together = PartitionFiles.of(pa.concat_tables([added, there]), files, columns)
+    paths = changed_partitions(changes)
+    files = files_behind(behind, MetadataTable.open(now).files_table(paths), changes)
+    return exact_statistics(now, paths, files, columns, stats.files, changes.without_values)
+
+
+def exact_statistics(
+    client: MetaClient,
+    paths: Sequence[str],
+    files: pa.Table,
+    columns: Sequence[IndexedColumn],
+    added: pa.Table | None = None,
+    without_values: Collection[str] = (),
+) -> tuple[pa.Table, frozenset[str]]:
+    """Make the statistics of partitions from those of all their files.
+
+    Args:
+        client: the table, whose metadata table has column statistics.
+        paths: of the partitions.
+        files: the data files of their newest slices (``DELETED_FILES_SCHEMA``).
+        columns: the columns of the statistics.
+        added: statistics of files that the metadata table does not have yet.
+        without_values: bare names of log files that hold nothing but deletes.
+
+    Returns:
+        As :func:`exact_partitions`.
+    """
+    there = MetadataTable.open(client).records_of_partitions(COLUMN_STATS, [column.name for column in columns], paths)
+    if added is not None:
+        alive = added.filter(pc.invert(added.column("is_deleted")))
+        there = pa.concat_tables([alive, there.select(alive.column_names)])
+    together = PartitionFiles.of(there, files, columns)
     lacking = together.lacking
     if lacking.num_rows:
-        empty = pa.concat_arrays([pa.array(list(changes.without_values), pa.string()), _of_deletes(now, lacking)])
+        empty = pa.concat_arrays([pa.array(list(without_values), pa.string()), _of_deletes(client, lacking)])
         lacking = lacking.filter(pc.invert(pc.is_in(lacking.column("name"), value_set=empty)))
     unsure = together.inexact.union(lacking.column("partition").to_pylist())
     return together.of_partitions([path for path in paths if path not in unsure]), unsure

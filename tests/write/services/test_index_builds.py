@@ -317,6 +317,18 @@ def test_writes_leave_indexes_to_builds_where_the_options_say_so(tmp_path: Path)
     check_indexes(path, set(made), tmp_path)
 
 
+@pytest.mark.parametrize("version", [8, 9])
+def test_statistics_of_partitions_are_exact_behind_a_build(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path / "t", version, COW)
+    with in_the_middle(lambda: HudiTable.open(path).upsert(rows(3, "a", "e"), options=PLAIN)):
+        build(path, "column_stats")
+    reader = HudiTable.open(path).metadata.reader
+    stats = reader.records_of_partitions("partition_stats", ["id"], ["a", "b"]).sort_by("file_name")
+    assert stats["value_count"].to_pylist() == [2, 3]
+    assert stats["is_tight"].to_pylist() == [False, True]  # the build made that of the partition not written since
+    check_indexes(path, {"column_stats", "partition_stats"}, tmp_path)
+
+
 def test_the_plan_of_another_indexer_is_left_alone(tmp_path: Path) -> None:
     """Hudi's indexer has no heartbeat, so that nobody knows whether it lives."""
     path = make(tmp_path / "t", 8, COW)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.metadata.reader import (
     COLUMN_STATS,
@@ -23,15 +24,23 @@ from hudi_hive.metadata.reader import (
     RECORD_INDEX,
     SECONDARY_PREFIX,
     IndexDefinition,
+    MetadataChanges,
     MetadataTable,
     last_write_time,
 )
 from hudi_hive.metadata.writer import initialise as init
+from hudi_hive.metadata.writer.changed_files import as_array, exact_statistics, files_behind
 from hudi_hive.metadata.writer.making import STATS, MetadataMaker
-from hudi_hive.metadata.writer.records import RecordChanges, Records, split_by_group
+from hudi_hive.metadata.writer.records import (
+    PARTITION_STATS_TYPE,
+    RecordChanges,
+    Records,
+    column_stats,
+    split_by_group,
+)
 from hudi_hive.metadata.writer.slice_keys import row_counts
 from hudi_hive.metadata.writer.state import listed_partitions
-from hudi_hive.metadata.writer.store import MetadataFileGroup, MetadataStore, group_prefix, in_threads
+from hudi_hive.metadata.writer.store import FILE_COLUMNS, MetadataFileGroup, MetadataStore, group_prefix, in_threads
 from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 
@@ -145,6 +154,7 @@ class IndexBuild:
                 if group is None or base != (group.base_instant, group.base_file):
                     raise BuildOvertakenError(f"the file group {file_id} was rewritten")
         self._add_partition_rows(writer, store)
+        self._tighten_statistics(writer, store)
         if lost := sorted(self._left_out.intersection(self.names)):
             writer.go_on_from(init.drop_partitions(writer.client, lost))
         return init.list_complete(writer.client, self.built)
@@ -189,9 +199,41 @@ class IndexBuild:
         files = MetadataTable.open(readable).files_table()
         rows = writer.column_indexes((definition,), readable).of_partitions(definition, files)
         if len(rows):
-            store.delta_commit(
-                store.clock.new_instant(now.timeline, now.config.timezone), {self.names[0]: RecordChanges(rows)}
-            )
+            self._commit(writer, store, self.names[0], rows)
+
+    def _tighten_statistics(self, writer: MetadataWriter, store: MetadataStore) -> None:
+        """Make the statistics of partitions exact that commits have changed meanwhile: those could only widen them.
+
+        Not while a write is pending, whose record would be hidden by one that takes the place of all before it.
+        """
+        now = writer.client
+        partitions = tuple(dict.fromkeys([*now.config.metadata_partitions, *self.built]))
+        pending = any(one.is_write for one in now.timeline.pending())
+        if PARTITION_STATS not in self.built or COLUMN_STATS not in partitions or pending or self._files is None:
+            return
+        readable = now.with_config(replace(now.config, metadata_partitions=partitions))
+        files = MetadataTable.open(readable).files_table()
+        before, after = (pc.binary_join_element_wise(*_places(table), "/") for table in (self._files, files))
+        others = [
+            table.filter(pc.invert(pc.is_in(own, value_set=of_others)))
+            for table, own, of_others in ((files, after, before), (self._files, before, after))
+        ]
+        changed = pa.concat_tables(others).column("partition").unique().to_pylist()
+        if not changed:
+            return
+        listed = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(changed, pa.string())))
+        newest = files_behind(readable, listed, MetadataChanges())
+        rows, _ = exact_statistics(readable, changed, newest, writer.statistics_columns())
+        if rows.num_rows:
+            stats = column_stats(rows, PARTITION_STATS_TYPE, now.config.version)
+            self._commit(writer, store, PARTITION_STATS, stats)
+
+    @staticmethod
+    def _commit(writer: MetadataWriter, store: MetadataStore, partition: str, rows: Records) -> None:
+        """Add records under an instant of their own."""
+        now = writer.client
+        instant = store.clock.new_instant(now.timeline, now.config.timezone)
+        store.delta_commit(instant, {partition: RecordChanges(rows)})
 
     # -- without the lock ----------------------------------------------------------------------------------------
 
@@ -236,3 +278,8 @@ class IndexBuild:
             return writer.records_of(name, columns, writer.executor)
         last = last_write_time(writer.client.timeline)
         return {"": writer.column_indexes((self.definition,)).initial(self.definition, last, self._files)}
+
+
+def _places(files: pa.Table) -> list[pa.Array]:
+    """Partitions and names of files."""
+    return [as_array(files.column(name)) for name in FILE_COLUMNS]
