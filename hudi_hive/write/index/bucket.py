@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 import numpy as np
@@ -22,12 +23,14 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.hash import string_hashes
-from hudi_hive.options.buckets import BUCKET_RULES
+from hudi_hive.options.buckets import BUCKET_COUNT, BUCKET_RULES
+from hudi_hive.storage import run_together
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import BucketRules, stored_bucket_rules
 from hudi_hive.timeline.instants import CLUSTERING, REPLACE_COMMIT
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, ToAll, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, one_array
@@ -35,6 +38,11 @@ from hudi_hive.write.index.tables import TAG_SCHEMA, one_array
 _BUCKET_ID: Final = re.compile(r"(\d{8})-.+")
 _EMPTY: Final = ("__null__", "__empty__")
 """How nulls and empty texts stand in keys; both have the hash 0."""
+
+_MOST_READ: Final = 8
+"""Partitions of which one file group's keys are read to see whether the number of buckets is right."""
+_MOST_LOG_BYTES: Final = 16 << 20
+"""Size of log files that are read for that where there is no base file, whose first rows are enough."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -174,6 +182,10 @@ def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | Non
         InvalidOptionError: there are both, and they differ.
         CorruptFileError: the table's cannot be decoded.
     """
+    return _rules_of_table(client, options) or options.rules
+
+
+def _rules_of_table(client: MetaClient, options: IndexOptions) -> BucketRules | None:
     if options.consistent:
         return None
     pending = frozenset(instant.requested for instant in client.timeline.pending({REPLACE_COMMIT, CLUSTERING}))
@@ -185,7 +197,12 @@ def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | Non
             path=client.base_path,
             remedy="leave it out: the table's rules count",
         )
-    return stored or options.rules
+    return stored
+
+
+def _first_keys(source: KeySource, part: Slice) -> pa.Array:
+    """Some keys of a slice, of its base file if it has one."""
+    return next((keys for keys in source.keys(part) if len(keys)), pa.array([], pa.string()))
 
 
 class BucketIndex(Index):
@@ -195,7 +212,9 @@ class BucketIndex(Index):
 
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         super().__init__(client, options)
-        self._rules = bucket_rules(client, options)
+        stored = _rules_of_table(client, options)
+        self._rules = stored or options.rules
+        self._checks_number = stored is None and not options.consistent  # by options, which may be wrong
         self._file_ids: dict[tuple[str, int], str] = {}
         self._listed_partitions: set[str] = set()
 
@@ -213,12 +232,20 @@ class BucketIndex(Index):
     def learn(self, partitions: Sequence[str]) -> None:
         """Load the file groups of partitions, each once; copies of this index for other processes include them.
 
+        The first time, where options tell the number of buckets, keys are read of one file group in some of the
+        partitions: none of another bucket may be among them.
+
         Raises:
-            UnsupportedTableError: as of :meth:`groups`.
+            UnsupportedTableError: as of :meth:`groups`, or a file group holds a key of another bucket.
+            FileVanishedError, CorruptFileError: a file of a group cannot be read.
         """
         new = [path for path in partitions if path not in self._listed_partitions]
         if new:
-            columns = [column.to_pylist() for column in self.groups(new).columns]
+            slices = self.slices(new)
+            columns = [column.to_pylist() for column in self._groups_of(slices).columns]
+            if self._checks_number and slices:
+                self._checks_number = False
+                self._refuse_other_numbers(slices)
             self._file_ids.update({(path, number): file_id for path, number, file_id in zip(*columns, strict=True)})
             self._listed_partitions.update(new)
 
@@ -234,8 +261,11 @@ class BucketIndex(Index):
         Raises:
             UnsupportedTableError: a file group is of no bucket, or there are two of one.
         """
+        return self._groups_of(self.slices(partitions))
+
+    def _groups_of(self, slices: Sequence[Slice]) -> pa.Table:
         rows: dict[tuple[str, int], str] = {}
-        for part in self.slices(partitions):
+        for part in slices:
             match = _BUCKET_ID.fullmatch(part.file_id)
             number = -1 if match is None else int(match[1])
             count = self._buckets(part.partition)
@@ -255,6 +285,27 @@ class BucketIndex(Index):
         return pa.table(
             [[path for path, _ in rows], [number for _, number in rows], list(rows.values())], schema=schema
         )
+
+    def _refuse_other_numbers(self, slices: Sequence[Slice]) -> None:
+        """Refuse numbers of buckets by which keys that are there would be looked for in other file groups."""
+        smallest: dict[str, Slice] = {}
+        for part in sorted(slices, key=lambda one: (one.base_file is None, one.size)):
+            if part.base_file is not None or part.size <= _MOST_LOG_BYTES:
+                smallest.setdefault(part.partition, part)
+        source = KeySource.of(self.client)
+        chosen = [smallest[path] for path in sorted(smallest)[:_MOST_READ]]
+        reads = [partial(_first_keys, source, part) for part in chosen]
+        for part, keys in zip(chosen, run_together(self.client.storage, reads), strict=True):
+            count, own = self._buckets(part.partition), int(part.file_id[:8])
+            numbers = bucket_numbers(keys, self.options.hash_fields, count, version=self.client.config.version)
+            others = np.flatnonzero(numbers != own)
+            if len(others):
+                raise UnsupportedTableError(
+                    f"file group {part.file_id} in partition {part.partition!r} holds the key {keys[int(others[0])]},"
+                    f" which is in bucket {numbers[others[0]]} of {count}",
+                    path=self.client.base_path,
+                    remedy=f"give the number of buckets ({BUCKET_COUNT}) that the table was written with",
+                )
 
     def locate(self, keys: pa.Table, hits: pa.Table | None = None) -> pa.Table:
         """The buckets and file groups of rows: a table of ``TAG_SCHEMA``.

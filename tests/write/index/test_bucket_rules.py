@@ -11,6 +11,8 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.storage import Storage
+from hudi_hive.write.index import BucketIndex, IndexOptions
+from hudi_hive.write.options import WriteConfig
 from tests.support.running.long import VERSION_CASES
 
 DAYS = ("2024-06-01", "2024-06-02", "2024-11-11")
@@ -71,6 +73,43 @@ def test_partitions_have_the_buckets_of_their_rules(tmp_path, kind: str, version
     with pytest.raises(UnsupportedTableError, match="is of none of 2 buckets"):
         table.write("upsert", rows(ts=3), OPTIONS)
     assert times(table) == [2] * 180
+
+
+MANY = tuple(f"2024-01-{number:02d}" for number in range(1, 13))
+
+
+@pytest.mark.parametrize("version", VERSION_CASES)
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_greater_number_than_the_table_has_is_refused(tmp_path, kind: str, version: int) -> None:
+    table = make(tmp_path, kind, version)
+    table.write("upsert", rows(), OPTIONS)
+    for number in ("3", "4", "64"):
+        with pytest.raises(UnsupportedTableError, match=rf"holds the key k\d+, which is in bucket \d+ of {number}"):
+            table.refresh().write("upsert", rows(ts=2), {**OPTIONS, "hoodie.bucket.index.num.buckets": number})
+    assert times(table) == [1] * 180
+    assert buckets_of(table) == {day: {0, 1} for day in DAYS}
+    table.refresh().write("insert_overwrite", rows(ts=2), {**OPTIONS, "hoodie.bucket.index.num.buckets": "3"})
+    assert times(table) == [2] * 180
+
+
+def test_keys_are_read_of_few_partitions_and_of_none_with_rules_of_the_table(tmp_path) -> None:
+    table = make(tmp_path, "COPY_ON_WRITE")
+    table.write("upsert", rows(MANY), OPTIONS)
+    options = IndexOptions.of(WriteConfig.of(OPTIONS, table.client.config).index, table.client.config)
+
+    def opens(days: tuple[str, ...]) -> int:
+        client = table.refresh().client
+        index = BucketIndex(client, options)
+        index.slices(days)
+        before = client.storage.counters["opens"]
+        for _ in range(2):
+            index.learn(days)
+        return client.storage.counters["opens"] - before
+
+    assert (opens(MANY), opens(MANY[:3])) == (8, 3)
+    told = {"expressions": "2024,2", "defaultBucketNumber": 2, "rule": "regex", "version": 1}
+    Storage(tmp_path / "t").write_bytes(CONFIG, json.dumps({**told, "instant": "00000000000000"}).encode())
+    assert opens(MANY) == 0
 
 
 def test_rules_of_the_table_count_without_options_and_against_others(tmp_path) -> None:

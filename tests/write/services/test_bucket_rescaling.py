@@ -186,6 +186,8 @@ def test_a_write_by_the_rules_of_before_does_not_complete(tmp_path):
         (("(,3", 2), {}, InvalidOptionError, "no regular expression"),
         ((RULES, 4), {}, InvalidOptionError, "is not the number of buckets"),
         ((RULES, 1), {"hoodie.bucket.index.num.buckets": "1"}, UnsupportedTableError, "none of 1 buckets"),
+        ((RULES, 3), {"hoodie.bucket.index.num.buckets": "3"}, UnsupportedTableError, r"which is in bucket \d of 3"),
+        (("2030,7", 4), {"hoodie.bucket.index.num.buckets": "4"}, UnsupportedTableError, r"which is in bucket \d of 4"),
         ((RULES, 2), {"hoodie.index.type": "BLOOM"}, InvalidOptionError, "no buckets of a fixed number"),
     ],
 )

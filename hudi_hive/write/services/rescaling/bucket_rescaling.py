@@ -98,7 +98,7 @@ def plan_rescaling(context: ServiceContext, expressions: str, buckets: int | Non
 
     Raises:
         InvalidOptionError: rules that are not understood, no number of buckets, or options of another index.
-        UnsupportedTableError: file groups that are of none of the buckets of now.
+        UnsupportedTableError: file groups, or keys in them, that are of none of the buckets of now.
         CorruptFileError: the table's rules cannot be decoded.
     """
     context = context.reload()
@@ -224,7 +224,8 @@ class _Change:
         """Find the partitions that change, by the table as it is."""
         self.partitions = self._different(client)
         self.index = BucketIndex(client, self.index.options)
-        self.index.groups(list(self.partitions))  # refuses those of other buckets
+        # Refuses partitions of other buckets: without rules the number that is given counts for those that stay, too.
+        self.index.learn(list(self.partitions) if self.rescalings else client.partition_paths())
 
     def begin(self, context: ServiceContext, client: MetaClient) -> None:
         """Under the lock, before the rescaling is announced: the same, and that nothing is in its way."""
