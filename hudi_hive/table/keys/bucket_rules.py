@@ -91,7 +91,7 @@ def stored_bucket_rules(storage: Storage, pending: frozenset[str], until: str | 
     Raises:
         CorruptFileError: the file cannot be decoded.
     """
-    instants = {one for one in rescaling_instants(storage) - pending if until is None or one <= until}
+    instants = _until(rescaling_instants(storage) - pending, until)
     return _load(storage, f"{_FOLDER}/{max(instants)}{_SUFFIX}") if instants else None
 
 
@@ -100,18 +100,24 @@ def rescaling_instants(storage: Storage) -> set[str]:
     return _instants(storage, _FOLDER)
 
 
-def every_bucket_rules(storage: Storage, pending: frozenset[str]) -> list[tuple[str, BucketRules]]:
+def _until(instants: set[str], newest: str | None) -> set[str]:
+    return {one for one in instants if newest is None or one <= newest}
+
+
+def every_bucket_rules(
+    storage: Storage, pending: frozenset[str], until: str | None = None
+) -> list[tuple[str, BucketRules]]:
     """Load all rules that a table was given, with the instants that gave them, the oldest first.
 
     Args:
         storage: rooted at the table's base path.
-        pending: requested times of replacements that are not complete.
+        pending, until: as of :func:`stored_bucket_rules`.
 
     Raises:
         CorruptFileError: a file cannot be decoded.
     """
-    folders = dict.fromkeys(_instants(storage, _ARCHIVE), _ARCHIVE)
-    folders |= dict.fromkeys(_instants(storage, _FOLDER) - pending, _FOLDER)
+    folders = dict.fromkeys(_until(_instants(storage, _ARCHIVE), until), _ARCHIVE)
+    folders |= dict.fromkeys(_until(_instants(storage, _FOLDER) - pending, until), _FOLDER)
     return [(one, _load(storage, f"{folder}/{one}{_SUFFIX}")) for one, folder in sorted(folders.items())]
 
 

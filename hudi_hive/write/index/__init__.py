@@ -4,7 +4,7 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 """
 
 from hudi_hive.write.index.base import Index
-from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers
+from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers, uncounted_rescalings
 from hudi_hive.write.index.consistent import ConsistentBucketIndex, ring_hashes
 from hudi_hive.write.index.existing import existing_records, with_ordering
 from hudi_hive.write.index.hash_ring import (
@@ -65,5 +65,6 @@ __all__ = [
     "save_hashing",
     "shares",
     "slices_of",
+    "uncounted_rescalings",
     "with_ordering",
 ]

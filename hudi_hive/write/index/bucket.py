@@ -171,6 +171,17 @@ def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
     return values or [key]
 
 
+def uncounted_rescalings(client: MetaClient) -> tuple[frozenset[str], str | None]:
+    """The pending instants whose rules do not count, and the newest instant: later ones are not of this timeline.
+
+    Args:
+        client: the table, whose timeline is read before the rules are listed.
+    """
+    timeline = client.timeline
+    pending = frozenset(instant.requested for instant in timeline.pending({REPLACE_COMMIT, CLUSTERING}))
+    return pending, max((instant.requested for instant in timeline.instants), default=None)
+
+
 def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | None:
     """The rules by which partitions have buckets: the table's own, else those of the options; None for no rules.
 
@@ -188,9 +199,7 @@ def bucket_rules(client: MetaClient, options: IndexOptions) -> BucketRules | Non
 def _rules_of_table(client: MetaClient, options: IndexOptions) -> BucketRules | None:
     if options.consistent:
         return None
-    pending = frozenset(instant.requested for instant in client.timeline.pending({REPLACE_COMMIT, CLUSTERING}))
-    newest = max((instant.requested for instant in client.timeline.instants), default=None)
-    stored = stored_bucket_rules(client.storage, pending, newest)
+    stored = stored_bucket_rules(client.storage, *uncounted_rescalings(client))
     if stored is not None and options.rules not in (None, stored):
         raise InvalidOptionError(
             f"{BUCKET_RULES} and the number of buckets of other partitions are not what the table has",

@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, PathExistsError, UnsupportedTableError, WriteConflictError
-from hudi_hive.table.keys import save_bucket_rules
+from hudi_hive.table.keys import BucketRules, save_bucket_rules
 from hudi_hive.write.coordination import LocalExecutor
 from hudi_hive.write.services import TableServices, added_rules, rescaling_rules, roll_back_rescaling
 from hudi_hive.write.writers import LocalWriter
@@ -120,6 +120,20 @@ def test_a_rescaling_is_rolled_back(tmp_path):
     assert {row[3] for row in state(table)[0]} == {3}
     with pytest.raises(InvalidOptionError, match="given the table no rules"):
         roll_back_rescaling(services(table).context, done.instant.requested)
+
+
+def test_rules_of_a_rescaling_that_began_since_do_not_count(tmp_path):
+    """Another one may write its rules after the timeline was read, and before they are listed."""
+    table = make(tmp_path)
+    client = table.client
+    assert client.timeline.instants
+    rules = BucketRules.parse(RULES, 2)
+    save_bucket_rules(client.storage, "29990101000000000", rules)
+    assert rescaling_rules(client) == []
+    with pytest.raises(InvalidOptionError, match="there are no rules"):
+        added_rules(client, "2025,4")
+    planned = services(table).rescale_buckets(RULES, 2, dry_run=True)
+    assert dict(planned.partitions) == {"2024-06-01": 5, "2024-06-02": 3}
 
 
 class Failing(LocalExecutor):

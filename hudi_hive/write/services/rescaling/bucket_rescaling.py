@@ -24,12 +24,12 @@ from hudi_hive.read.merge import record_keys
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import BucketRules, every_bucket_rules, rescaling_instants, save_bucket_rules
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants import CLUSTERING, REPLACE_COMMIT
+from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.timeline.payloads import RollbackMetadata
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import COMMIT, TableLock
 from hudi_hive.write.files import Attempt, WriteContext, joined
-from hudi_hive.write.index import BucketIndex, IndexOptions, bucket_numbers
+from hudi_hive.write.index import BucketIndex, IndexOptions, bucket_numbers, uncounted_rescalings
 from hudi_hive.write.options import IndexType, Operation, WriteConfig
 from hudi_hive.write.records import KeyedRecords
 from hudi_hive.write.rollback import rollback
@@ -58,11 +58,12 @@ class Rescaling:
 def rescaling_rules(client: MetaClient) -> list[tuple[str, BucketRules]]:
     """All rules that rescalings gave a table, with their instants, the oldest first.
 
+    Rules of rescalings that are pending, or have begun since the client read the timeline, are left out.
+
     Raises:
         CorruptFileError: a file of them cannot be decoded.
     """
-    pending = client.timeline.pending({REPLACE_COMMIT, CLUSTERING})
-    return every_bucket_rules(client.storage, frozenset(instant.requested for instant in pending))
+    return every_bucket_rules(client.storage, *uncounted_rescalings(client))
 
 
 def added_rules(client: MetaClient, expressions: str) -> tuple[str, int]:
