@@ -51,6 +51,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "hudi-hive table create /lake/rides --name rides --record-key id --partition city --ordering ts",
         "hudi-hive table create /lake/clicks --name clicks --record-key id --type mor",
     ),
+    "table rescale": (
+        "hudi-hive table rescale /lake/buckets --overwrite '2024-11,64;2024,16' --buckets 8 --dry-run",
+        "hudi-hive table rescale /lake/buckets --add 2025-11,64",
+    ),
     "table restore": ("hudi-hive table restore /lake/drivers --savepoint 20260101000000000 --yes",),
     "table rollback": ("hudi-hive table rollback /lake/drivers --failed",),
     "table upgrade": ("hudi-hive table upgrade /lake/drivers --to 9",),

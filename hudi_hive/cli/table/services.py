@@ -1,4 +1,4 @@
-"""``table compact|log-compact|cluster|clean|archive|rollback|savepoint|restore``: services from the command line."""
+"""``table compact|log-compact|cluster|clean|archive|rollback|savepoint|restore|rescale``: services by command."""
 
 from __future__ import annotations
 
@@ -285,6 +285,61 @@ def restore(target: ServiceTarget, instant: str, yes: bool, output: Output) -> N
     )
 
 
+@click.command(short_help="Give partitions other numbers of buckets.")
+@service_target
+@click.option(
+    "--overwrite", metavar="RULES", help="Rules in place of those of now: EXPRESSION,BUCKETS;EXPRESSION,BUCKETS"
+)
+@click.option("--add", metavar="RULES", help="Rules before those of now.")
+@click.option(
+    "--buckets",
+    type=click.IntRange(min=1),
+    help="Buckets of all other partitions; of a table without rules also how many partitions have now.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would change.")
+@click.option("--rollback", "undone", metavar="INSTANT", help="Take this rescaling back; it must be the last write.")
+@click.option("--yes", is_flag=True, help="Do not ask before a rescaling is taken back.")
+@with_output
+def rescale(
+    target: ServiceTarget,
+    overwrite: str | None,
+    add: str | None,
+    buckets: int | None,
+    dry_run: bool,
+    undone: str | None,
+    yes: bool,
+    output: Output,
+) -> None:
+    """Give partitions of a table with a bucket index other numbers of buckets, by rules that the table keeps.
+
+    The first regular expression that is found in a partition's path counts. Without any rules the command shows those
+    that the table has been given.
+    """
+    from hudi_hive.write.services import added_rules, rescaling_rules, roll_back_rescaling
+
+    _refuse_both(overwrite=overwrite is not None, add=add is not None, rollback=undone is not None)
+    services = target.open("rescaling")
+    if undone is not None:
+        _confirm(f"Delete what the rescaling {undone} wrote to {services.client.base_path}?", yes=yes)
+        metadata = roll_back_rescaling(services.context, undone)
+        output.pairs("rolled back", {"instant": undone, "files deleted": metadata.total_files_deleted})
+        return
+    if add is not None:
+        overwrite, default = added_rules(services.client, add)
+        buckets = default if buckets is None else buckets
+    if overwrite is None:
+        rows = [
+            {"instant": instant, "rules": rules.expressions, "other partitions": rules.default}
+            for instant, rules in rescaling_rules(services.client)
+        ]
+        output.section("rules", rows, ["instant", "rules", "other partitions"])
+        return
+    done = services.rescale_buckets(overwrite, buckets, dry_run=dry_run)
+    output.pairs("planned" if dry_run else "rescaled", {"instant": done.instant.requested if done.instant else None})
+    changes = [{"partition": path, "buckets": count} for path, count in done.partitions.items()]
+    output.section("partitions", changes, ["partition", "buckets"])
+
+
 def _change_version(target: ServiceTarget, version: int, output: Output, *, upward: bool) -> None:
     """Change the version of a table, and print what was done."""
     from hudi_hive.metastore.transactions import MetastoreLock
@@ -327,4 +382,4 @@ def downgrade(target: ServiceTarget, version: str, output: Output) -> None:
     _change_version(target, int(version), output, upward=False)
 
 
-SERVICES = (compact, log_compact, cluster, clean, rollback, savepoint, restore, archive, upgrade, downgrade)
+SERVICES = (compact, log_compact, cluster, clean, rollback, savepoint, restore, archive, rescale, upgrade, downgrade)
