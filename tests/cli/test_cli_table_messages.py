@@ -96,5 +96,5 @@ def test_flags_that_exclude_one_another(path: Path, command: str, flags: list[st
 
 def test_help_is_one_whole_line_a_command() -> None:
     lines = run("--help").output.partition("Commands:")[2].partition("\n\n")[0].strip().splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert all(line.endswith(".") and not line.endswith("...") for line in lines)

@@ -25,6 +25,7 @@ from hudi_hive.connector import HudiConnector
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import MutatorClient
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.write.services import TableServices
 from tests.support.metastore.registered import make_table
 from tests.support.mutation.acid_definitions import acid_table
 
@@ -288,6 +289,15 @@ def _accounts(path: Path) -> None:
     table.insert(pa.table(rows))
 
 
+def _buckets(path: Path) -> None:
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
+    table = HudiTable.create(
+        path, name="buckets", record_keys=["id"], partition_fields=["month"], ordering_fields=["ts"]
+    )
+    table.upsert(pa.table({"id": ["a", "b"], "ts": [1, 1], "month": ["2024-11", "2025-11"]}), options)
+    TableServices.open(table.refresh().client, options).rescale_buckets("2023,4", 8)
+
+
 def _raw(path: Path) -> None:
     path.mkdir()
     pq.write_table(pa.table({"id": ["a"]}), path / "part-0.parquet")
@@ -300,5 +310,6 @@ _TABLES: dict[str, Callable[[Path], None]] = {
     "events": _events,
     "visits": _visits,
     "accounts": _accounts,
+    "buckets": _buckets,
     "raw": _raw,
 }
