@@ -48,6 +48,10 @@ STATEMENTS: Final[dict[str, tuple[str, Callable[[list[Row]], Any]]]] = {
         "SELECT sort_array(collect_set(k)) FROM (SELECT DISTINCT concat(substr(text, 1, 1), '-') k FROM rows)",
         lambda rows: (sorted({row["text"][0] + "-" for row in rows}),),
     ),
+    "numbers of rows": (
+        "SELECT count(DISTINCT i), count(v) FROM (SELECT monotonically_increasing_id() i, v FROM rows)",
+        lambda rows: (len(rows), len(rows)),
+    ),
     "nulls": ("SELECT count(*) FROM rows WHERE n IS NULL", lambda rows: (sum(row["n"] is None for row in rows),)),
     "one row": (
         "SELECT v FROM rows WHERE id = 2346",

@@ -56,7 +56,8 @@ public class AggregateStrategy extends SparkStrategy {
             LogicalPlan rows = ((Aggregate) plan).child();
             Project project = rows instanceof Project ? (Project) rows : null;
             LogicalPlan below = project == null ? rows : project.child();
-            if (below instanceof Union && hasReplacedRows((LogicalPlan) below.children().head())) {
+            boolean same = project == null || sameAnywhere(project);
+            if (same && below instanceof Union && hasReplacedRows((LogicalPlan) below.children().head())) {
                 Iterator plans = session.sessionState().planner().Aggregation().apply(plan).iterator();
                 while (plans.hasNext()) {
                     planned.add(((SparkPlan) plans.next()).transformDown(new Split(rows, project, (Union) below)));
@@ -64,6 +65,17 @@ public class AggregateStrategy extends SparkStrategy {
             }
         }
         return seq(planned);
+    }
+
+    /** Whether columns do not depend on the task: each part of a union would number its tasks, and rows, from the first. */
+    static boolean sameAnywhere(Project project) {
+        Iterator columns = project.projectList().iterator();
+        while (columns.hasNext()) {
+            if (!((Expression) columns.next()).deterministic()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Whether rows are those of base files without the ones that log files replace. */
