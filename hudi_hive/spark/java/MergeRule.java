@@ -216,8 +216,7 @@ public class MergeRule extends Rule {
         Attribute first = (Attribute) DataTypeUtils.toAttributes(new StructType().add(FIRST_WORD, DataTypes.LongType)).head();
         List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
         columns.add(first);
-        // Tasks of a session with classes of its own do not find the class of the format.
-        if (parts.productElement(5) != null && JobArtifactSet$.MODULE$.getCurrentJobArtifactState().isEmpty()) {
+        if (parts.productElement(5) != null && !isolated(files)) {
             format = (FileFormat) parts.productElement(5);
             return part(over(relation, files, index, format, partitions, data, seq(columns)), output, conditions, pushed);
         }
@@ -234,6 +233,12 @@ public class MergeRule extends Rule {
             all.addAll(conditions);
         }
         return part(read, output, all, true);
+    }
+
+    /** Whether tasks have classes of their session alone, and do not find that of the format; plans are made outside, too. */
+    static boolean isolated(HadoopFsRelation files) {
+        return JobArtifactSet$.MODULE$.getCurrentJobArtifactState().isDefined()
+            || files.sparkSession().conf().get("spark.sql.artifact.isolation.enabled", "false").equals("true");
     }
 
     /** The condition that no log file replaces a row. */

@@ -167,7 +167,7 @@ class LogEffects:
         self._effects: OrderedDict[tuple[str, SliceFiles], _DatedEffect] = OrderedDict()
         self._cached: list[_Cached] = []
         self._session: JavaValue | None = None
-        self._literals: OrderedDict[tuple[_DatedEffect, ...], _Bits] = OrderedDict()
+        self._literals: OrderedDict[tuple[bool, tuple[_DatedEffect, ...]], _Bits] = OrderedDict()
 
     def knows(self, request: SliceRequest) -> bool:
         """Whether the effects on all slices are known, and their records cached."""
@@ -347,13 +347,15 @@ class LogEffects:
         return bits.format if formats.reads(settings, session.parseDataType(columns.json())) else None
 
     def _formats(self, session: JavaValue) -> JavaValue | None:
-        """What makes file formats; None where this version's reader cannot be watched."""
+        """What makes file formats; None where this version's reader cannot be watched, or tasks lack its class."""
 
         def make() -> JavaValue | None:
             formats = ship_classes(self._jvm, session.sparkContext(), "BaseFileFormats")
             return formats if formats.available() else None
 
-        return self._jvm.memoize("BaseFileFormats", make)
+        # A jar that a session with artifacts of its own adds goes to no other session's tasks.
+        isolated = self._jvm.module("org.apache.spark.JobArtifactSet").getCurrentJobArtifactState().isDefined()
+        return None if isolated else self._jvm.memoize("BaseFileFormats", make)
 
     def _records(self, read: list[_PlacedEffect], columns: StructType) -> JavaValue:
         numbers: dict[_Cached, list[int]] = {}
@@ -376,14 +378,15 @@ class LogEffects:
         return parts[0] if len(parts) == 1 else self.union(parts)
 
     def _bits(self, read: list[_DatedEffect], session: JavaValue) -> _Bits:
-        key = tuple(read)
+        formats = self._formats(session)
+        key = formats is not None, tuple(read)
         with self._lock:
             if key in self._literals:
                 self._literals.move_to_end(key)
                 return self._literals[key]
         sizes = [len(dated.effect.left_out) // 8 for dated in read]
         places = np.cumsum([0, *sizes[:-1]]).tolist()
-        bits, formats = self._java.bits(b"".join(dated.effect.left_out for dated in read)), self._formats(session)
+        bits = self._java.bits(b"".join(dated.effect.left_out for dated in read))
         made = _Bits(bits, places, None if formats is None else formats.format(session, bits))
         with self._lock:
             self._literals[key] = made
