@@ -3,6 +3,9 @@
  * rows that log files replace or delete are left out, by their places in the file. A column with the number of each
  * row, and a condition on it, would cost as much as reading a column.
  *
+ * Where rows cannot be numbered an error ends the task: an exception would only have Spark leave out the rest of the file
+ * when it ignores corrupt files.
+ *
  * Compiled with Janino, which comes with Spark (no generics, no lambdas), and sent to executors in a jar.
  */
 import java.io.Closeable;
@@ -206,19 +209,23 @@ public class BaseFileFormats {
         /** Has Spark's reader tell of the row groups that it begins. */
         private static RowGroups watched(Iterator rows) {
             try {
-                Object reader = inner(RecordReaderIterator.class, "rowReader").get(rows);
-                Field field = inner(SpecificParquetRecordReaderBase.class, "reader");
+                boolean alone = rows instanceof RecordReaderIterator;
+                Object reader = alone ? inner(RecordReaderIterator.class, "rowReader").get(rows) : null;
                 if (!(reader instanceof VectorizedParquetRecordReader)) {
-                    throw new IllegalStateException("rows are not read by the vectorised reader: " + reader);
+                    throw new AssertionError(
+                        "rows are not read by the vectorised reader, which was on when the statement was planned"
+                            + " (spark.sql.parquet.enableVectorizedReader): have it planned again"
+                    );
                 }
+                Field field = inner(SpecificParquetRecordReaderBase.class, "reader");
                 RowGroups groups = new RowGroups(field.get(reader));
                 Class kind = field.getType();
                 field.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, groups));
                 return groups;
             } catch (NoSuchFieldException e) {
-                throw new IllegalStateException(e);
+                throw new AssertionError(e);
             } catch (IllegalAccessException e) {
-                throw new IllegalStateException(e);
+                throw new AssertionError(e);
             }
         }
 
@@ -257,7 +264,7 @@ public class BaseFileFormats {
         private void begin(PageReadStore group) {
             Optional offset = group.getRowIndexOffset();
             if (left != 0L || !offset.isPresent()) {
-                throw new IllegalStateException("rows of a row group cannot be numbered");
+                throw new AssertionError("rows of a row group cannot be numbered");
             }
             left = group.getRowCount();
             first = ((Long) offset.get()).longValue();
@@ -270,7 +277,7 @@ public class BaseFileFormats {
         public long next() {
             left--;
             if (left < 0L) {
-                throw new IllegalStateException("a row of no row group");
+                throw new AssertionError("a row of no row group");
             }
             return chosen == null ? number++ : first + chosen.nextLong();
         }

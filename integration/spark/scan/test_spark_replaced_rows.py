@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
 from integration.support.replaced_rows import SETTINGS, differences, make_table
 from integration.support.spark_releases import LIMIT_SECONDS, RELEASES, REPOSITORY, environment_of
 
@@ -54,3 +55,28 @@ def test_aggregates_begin_below_the_union_of_base_rows_and_log_records(spark, ta
     both = spark.sql("SELECT sum(id) FROM (SELECT * FROM range(3) UNION ALL SELECT * FROM range(4))")
     plan = both._jdf.queryExecution().executedPlan().toString()
     assert plan.count("partial_sum") == 1
+
+
+def test_tasks_with_classes_of_their_session_alone_do_without_those_of_others(spark, table):
+    session = spark.newSession()
+    hudi_spark.enable(session)
+    session.conf.set("spark.sql.artifact.isolation.enabled", "true")
+    frame = hudi_spark.load(session, table).select("v")
+    assert "row_index" in frame._jdf.queryExecution().executedPlan().toString()  # planned outside of any task
+    assert len(frame.collect()) == HudiTable.open(table).scan().to_arrow().num_rows
+
+
+def test_files_that_cannot_be_numbered_are_no_corrupt_ones(spark, table):
+    """A plan stays as it is while settings change: none of its rows may be missing then."""
+    frame = hudi_spark.load(spark, table).select("v")
+    settings = {"spark.sql.parquet.enableVectorizedReader": "false", "spark.sql.files.ignoreCorruptFiles": "true"}
+    try:
+        spark.conf.set("spark.sql.codegen.wholeStage", "true")
+        frame._jdf.queryExecution().executedPlan()
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        with pytest.raises(Exception, match="have it planned again"):
+            frame.collect()
+    finally:
+        for name in ("spark.sql.codegen.wholeStage", *settings):
+            spark.conf.unset(name)
