@@ -45,6 +45,7 @@ def rules(spark: SparkSession) -> list[str]:
         analyzer = analyzer.delegate()
     found += [field(analyzer, name) for name in lists]
     found += [str(java.experimental().extraOptimizations().toString())]
+    found += [str(java.experimental().extraStrategies().toString())]
     parser, cache = field(state, "sqlParser"), field(state.catalog(), "tableRelationCache")
     return [text for text in (*found, parser, cache) if "hudi_hive" in text]
 

@@ -90,18 +90,19 @@ class Meeting:
 
 def test_rules_that_two_threads_add_are_both_there(spark, monkeypatch):
     environment, session = reader._environment(spark), spark.newSession()._jsparkSession
-    meeting, make = Meeting(), merging._new_rule
+    meeting, make = Meeting(), environment.jvm.made
 
-    def slowly(jvm):
-        meeting.come()
-        return make(jvm)
+    def slowly(name, *arguments):
+        if name == "MergeRule":
+            meeting.come()
+        return make(name, *arguments)
 
     def add_other():
         meeting.first.wait(300)
         source._install_commit_rule(environment.jvm, session)
         meeting.second.set()
 
-    monkeypatch.setattr(merging, "_new_rule", slowly)
+    monkeypatch.setattr(environment.jvm, "made", slowly)
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(add_other)
         merging.install_merge_rule(environment.jvm, session)
