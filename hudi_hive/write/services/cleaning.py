@@ -12,7 +12,7 @@ import logging
 import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -299,9 +299,8 @@ def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = 
         return plan
     files = client.list_files(partitions)
     doomed = _doomed(client, files, policy, retained)
-    # Where all are looked at, as in Hudi, also those that an earlier clean emptied while a write was pending.
-    paths = client.partition_paths() if partitions is None else []
-    return replace(plan, files=doomed, partitions_to_delete=_emptied(client, files, doomed, paths))
+    emptied = _emptied(client, files, doomed, look_at_all=partitions is None)
+    return replace(plan, files=doomed, partitions_to_delete=emptied)
 
 
 def _partitions_to_look_at(client: MetaClient, policy: CleanPolicy, earliest: str | None) -> list[str] | None:
@@ -460,8 +459,8 @@ def _without_savepointed(client: MetaClient, files: pa.Table) -> pa.Table:
     return files.filter(pa.array([place not in savepointed for place in places], pa.bool_()))
 
 
-def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table, paths: Collection[str]) -> tuple[str, ...]:
-    """Partitions, of ``paths`` or with doomed files, of which no data file is left once the doomed ones are gone."""
+def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table, *, look_at_all: bool) -> tuple[str, ...]:
+    """Partitions, all or those with doomed files, of which no data file is left once the doomed ones are gone."""
     if not client.config.is_partitioned or not doomed.num_rows:
         return ()
     parts = parse_file_names(files["name"])
@@ -472,4 +471,6 @@ def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table, paths: Colle
         for partition, name in zip(data["partition"].to_pylist(), data["name"].to_pylist(), strict=True)
         if (partition, name) not in going
     }
+    # As in Hudi, of all also those that an earlier clean emptied while a write was pending.
+    paths = client.partition_paths() if look_at_all else []
     return tuple(sorted({*paths, *(partition for partition, _ in going)} - left))
