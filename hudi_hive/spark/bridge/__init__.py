@@ -28,7 +28,7 @@ from hudi_hive.spark.bridge.py4j_errors import hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
 from hudi_hive.spark.bridge.sessions import in_session, planning_once, python_session, session_settings
-from hudi_hive.spark.bridge.shipping import map_in_arrow, ship, ship_classes, use_this_python
+from hudi_hive.spark.bridge.shipping import class_files, class_folder, map_in_arrow, ship, ship_classes, use_this_python
 from hudi_hive.spark.bridge.store_options import (
     reader_settings,
     set_session_options,
@@ -53,6 +53,8 @@ __all__ = [
     "Rewrite",
     "RowBuilder",
     "Weak",
+    "class_files",
+    "class_folder",
     "class_name",
     "freeze_imports",
     "from_arrow_schema",

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,6 +96,23 @@ def ship(context: SparkContext, step: Callable[[Any], Any], others: Mapping[str,
     return ShippedStep(pickled, _masked(context, secrets) if secrets else None, name, _tally(context))
 
 
+def class_folder(jvm: Jvm) -> Path:
+    """A new folder for compiled classes, which goes when the JVM ends."""
+    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
+    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    return folder
+
+
+def class_files(byte_codes: JavaValue) -> Iterator[tuple[str, bytes]]:
+    """Where in a folder, or a jar, the files of compiled classes belong, and their bytes.
+
+    Args:
+        byte_codes: by the names of classes, a map of the JVM.
+    """
+    for name in byte_codes:
+        yield f"{str(name).replace('.', '/')}.class", bytes(byte_codes[name])
+
+
 def ship_classes(jvm: Jvm, context: JavaValue, name: str) -> JavaValue:
     """An object of the class of ``NAME.java``, whose classes executors get in a jar with their next task.
 
@@ -108,13 +125,11 @@ def ship_classes(jvm: Jvm, context: JavaValue, name: str) -> JavaValue:
         SparkError: the class cannot be made with this version of Spark.
     """
     compiler = jvm.cooked(name, java_source(name))
-    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
-    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    folder = class_folder(jvm)
     jar = folder / f"{folder.name}.jar"  # Spark tells jars apart by their names
     with zipfile.ZipFile(jar, "w") as archive:
-        codes = compiler.getBytecodes()
-        for of_class in codes:
-            archive.writestr(f"{str(of_class).replace('.', '/')}.class", bytes(codes[of_class]))
+        for path, code in class_files(compiler.getBytecodes()):
+            archive.writestr(path, code)
     context.addJar(str(jar))
     return compiler.getClassLoader().loadClass(name).getConstructors()[0].newInstance(None)
 

@@ -329,22 +329,20 @@ class LogEffects:
         plan = request.only(read)
         if not read:
             return ReadBeside(plan, None, None, {}, made, reasons)
-        bits = self._bits([one.dated for one in read.values()], request.session)
+        formats = self._formats(request.session)
+        bits = self._bits([one.dated for one in read.values()], request.session, formats)
         paths = plan.slices.column("path").to_pylist()
         firsts = {path: place for path, place in zip(paths, bits.places, strict=True) if path is not None}
         records = self._records(list(read.values()), request.columns)
         if not firsts:
             return ReadBeside(plan, records, None, {}, made, reasons)
-        usable = self._format(request.session, request.columns, bits)
-        return ReadBeside(plan, records, bits.expression, firsts, made, reasons, usable)
+        reads = formats is not None and self._reads(formats, request.session, request.columns)
+        return ReadBeside(plan, records, bits.expression, firsts, made, reasons, bits.format if reads else None)
 
-    def _format(self, session: JavaValue, columns: StructType, bits: _Bits) -> JavaValue | None:
-        """The format of bits, if Spark's vectorised reader reads files with some columns."""
-        formats = self._formats(session)
-        if formats is None:
-            return None
-        settings = session.sessionState().conf()
-        return bits.format if formats.reads(settings, session.parseDataType(columns.json())) else None
+    @staticmethod
+    def _reads(formats: JavaValue, session: JavaValue, columns: StructType) -> bool:
+        """Whether Spark's vectorised reader reads files with some columns."""
+        return bool(formats.reads(session.sessionState().conf(), session.parseDataType(columns.json())))
 
     def _formats(self, session: JavaValue) -> JavaValue | None:
         """What makes file formats; None where this version's reader cannot be watched, or tasks lack its class."""
@@ -377,8 +375,7 @@ class LogEffects:
         ]
         return parts[0] if len(parts) == 1 else self.union(parts)
 
-    def _bits(self, read: list[_DatedEffect], session: JavaValue) -> _Bits:
-        formats = self._formats(session)
+    def _bits(self, read: list[_DatedEffect], session: JavaValue, formats: JavaValue | None) -> _Bits:
         key = formats is not None, tuple(read)
         with self._lock:
             if key in self._literals:

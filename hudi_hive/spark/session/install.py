@@ -30,7 +30,7 @@ from hudi_hive.spark.statements import COMMAND_RULES, HudiParser, guard_writers
 from hudi_hive.spark.versions import SPARK
 
 _PLANNING: Final = (MERGE_RULE, AGGREGATE_STRATEGY, COMMIT_RULE)
-"""Labels of our optimiser rules."""
+"""Labels of our optimiser rules and strategies."""
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 

@@ -8,10 +8,8 @@ the driver and put where Spark's class loader finds it. All it does is to ask th
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -23,7 +21,18 @@ from hudi_hive.names import HOODIE_PREFIX
 from hudi_hive.options import key_generator_name, remedy_of_habit, table
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, python_session, to_java
+from hudi_hive.spark.bridge import (
+    Function1,
+    JavaProxy,
+    JavaValue,
+    Jvm,
+    Weak,
+    class_files,
+    class_folder,
+    java_source,
+    python_session,
+    to_java,
+)
 from hudi_hive.spark.catalog import path_question
 from hudi_hive.spark.scan import (
     Declared,
@@ -104,13 +113,12 @@ def _compiled_classes(jvm: Jvm) -> JavaValue:
     """The address of a folder with the compiled source."""
     main = jvm.cooked(_CLASS, java_source("HudiSource"))
     long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
-    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
-    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    folder = class_folder(jvm)
     for codes in (*jvm.support_codes(), main.getBytecodes(), long.getBytecodes()):
-        for name in codes:
-            target = folder / (str(name).replace(".", "/") + ".class")
+        for path, code in class_files(codes):
+            target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(bytes(codes[name]))
+            target.write_bytes(code)
     return jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
 
 

@@ -257,7 +257,6 @@ FEATURES: Final = (
             "sql.types.StructType",
             "unsafe.types.UTF8String",
             "util.MutableURLClassLoader",
-            "util.ShutdownHookManager",
         ),
         spark4=("sql.classic.Dataset",),
     ),
