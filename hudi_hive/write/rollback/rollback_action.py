@@ -326,6 +326,20 @@ def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
     )
 
 
+def _still_there(client: MetaClient, changes: MetadataChanges) -> MetadataChanges:
+    """The changes without log files that were deleted while the rollback went on; under the table's lock.
+
+    In version 6 the log files of a write stay, and a clean that lists folders may give up their slice meanwhile. What
+    it deletes from now on it takes out of the metadata table later.
+    """
+    added = changes.files_added
+    if not added.num_rows:
+        return changes
+    listed = client.directory_lister.files(sorted(set(added["partition"].to_pylist())))
+    there = added.join(listed.select(["partition", "name"]), ["partition", "name"], join_type="left semi")
+    return replace(changes, files_added=there)
+
+
 def _columns(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     return pa.table([pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema)
@@ -445,7 +459,8 @@ def _execute(
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()
         if table is not None:
-            table.rollback(instant.requested, target.requested, changes_of(metadata), current=True)
+            changes = _still_there(now.client, changes_of(metadata))
+            table.rollback(instant.requested, target.requested, changes, current=True)
         if target.path:
             forget(now, target, keep_plan=keep)
         taken = (time.monotonic_ns() - started) // 1_000_000

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import WriteError
+from hudi_hive.metadata import validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.instants import ROLLBACK
+from hudi_hive.timeline.payloads import RollbackMetadata
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marker_folder
+from hudi_hive.write.rollback import rollback_action
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import clean
 from tests.write.shared.services_rollback_helpers import (
     context_of,
     copy_of,
@@ -22,6 +29,12 @@ from tests.write.shared.services_rollback_helpers import (
 )
 
 __all__ = ["version"]
+
+OPTIMISTIC = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+}
 
 
 def test_leftovers_of_a_dead_writer_go(version: int, tmp_path: Path) -> None:
@@ -109,6 +122,36 @@ def test_a_rollback_that_died_is_taken_up(version: int, tmp_path: Path) -> None:
     assert again[0].partitions == done[0].partitions
     assert not MetaClient.load(path).timeline.pending()
     assert rows(path) == before
+
+
+def test_what_a_clean_deletes_beside_a_rollback_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In version 6 log files of a dead write stay, but a clean may give up their slice before they are listed."""
+    path = tmp_path / "t"
+    table = HudiTable.create(path, name="t", version=6, table_type="MERGE_ON_READ", record_keys=["id"])
+    quiet = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", **OPTIMISTIC}
+    table.upsert(pa.table({"id": ["a"], "n": [1]}), quiet)
+    dead = table.refresh().upsert(pa.table({"id": ["a"], "n": [2]}), quiet).instant
+    log_files = {name for name in files(path) if ".log." in name}
+    (path / dead.path).unlink()
+    beat = path / ".hoodie" / ".heartbeat" / dead.requested
+    beat.parent.mkdir(exist_ok=True)
+    beat.touch()
+    table.refresh().insert_overwrite(pa.table({"id": ["b"], "n": [3]}), quiet)
+    beat.unlink()
+    undo = rollback_action.undo
+
+    def undo_beside_a_clean(*arguments: Any) -> RollbackMetadata:
+        done = undo(*arguments)
+        policy = {"hoodie.cleaner.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.cleaner.fileversions.retained": "1"}
+        assert clean(ServiceContext(MetaClient.load(path), quiet | policy)) is not None
+        assert log_files and not log_files & files(path)
+        return done
+
+    monkeypatch.setattr(rollback_action, "undo", undo_beside_a_clean)
+    assert rollback_failed_writes(ServiceContext(MetaClient.load(path), quiet))
+    report = validate(MetaClient.load(path))
+    assert report.is_valid, str(report)
+    assert rows(path) == [{"id": "b", "n": 3}]
 
 
 def test_living_writers_are_left_alone(version: int, tmp_path: Path) -> None:
