@@ -111,6 +111,7 @@ def test_completed_commits_without_files(layout):
         (OLD, 1, "", {1}),  # the first log file of a slice without base file is of its own commit
         (OLD, 1, f"f-0_1-2-3_{T}.parquet", {1}),
         (T, 1, "", {1, 2}),
+        (T, 1, f"f-0_1-2-3_{OLD}.parquet", {1, 2}),  # written before a downgrade
         (T, 1, f"f-0_1-2-3_{T}.parquet", {2}),  # of version 6: the next commit's log file on this one's base file
         ("00000000000000011", 1, "", set()),  # of the metadata table
         (C, 1, "", {1}),  # a compaction that another writer scheduled while the commit was pending

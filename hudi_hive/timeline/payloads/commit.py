@@ -346,7 +346,8 @@ def _is_own_log(stat: Mapping[str, Any], rest: str, instant: Instant, source: st
         # A compaction that was scheduled after the commit began, by another writer: its slice has no base file yet.
         return instant.completed is None and begun == stat["prev_commit"] and not base_file
     if begun == instant.requested:
-        return instant.completed is not None or not base_file
+        # In version 6 a slice without base file began with the commit; before a downgrade it had an older one.
+        return instant.completed is not None or f"_{begun}." not in str(base_file)
     if instant.completed is None:
         return not _FIRST_OF_METADATA.match(begun) or _METADATA in source
     begins_slice = f"_{begun}." in str(base_file) if base_file else stat["log_version"] != 1

@@ -127,6 +127,17 @@ def test_the_past_of_merge_on_read_tables_is_refused_in_the_other_layout(tmp_pat
                 rows(path, as_of=time)
 
 
+def test_log_files_of_ours_from_before_a_downgrade_are_those_of_their_commits(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    table = HudiTable.create(path, name="t", version=8, record_keys=["id"], table_type="MERGE_ON_READ")
+    for value in range(3):
+        table.upsert(pa.table({"id": ["a"], "value": [value]}))
+    before = rows(path)
+    change(path, 6)
+    assert rows(path) == before
+    assert len(rows(path, begin="000")) == 1
+
+
 def test_properties_go_and_come_back(tmp_path: Path) -> None:
     path = unzip_fixture("v6_mor_event_time", tmp_path)
     first = properties(path)
