@@ -7,7 +7,7 @@ from typing import Any, Final
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE, HOODIE_QUERY_AS_RO_TABLE
 from hudi_hive.options.declaration import Face, Option, Refused
 from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
-from hudi_hive.options.parsers import any_text, boolean, local_folder, member, positive, text, whole
+from hudi_hive.options.parsers import any_text, boolean, items, local_folder, member, positive, text, whole
 from hudi_hive.options.write import NO_FILTERS, NO_LISTING
 
 WRITE, READ, STREAM, INPUT_FORMAT, SYNC = Face.WRITE, Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
@@ -367,4 +367,16 @@ SPARK_PLANNED_PARTITIONS: Final = Option(
     "A setting of Spark's sessions: partitions of a snapshot up to which the driver looks files up in the metadata "
     "table and chooses slices by itself; executors do that for more of them (docs/scale.md).",
 )
-SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (SPARK_PYTHON, SPARK_LOG_RECORDS, SPARK_PLANNED_PARTITIONS)
+SPARK_MERGERS: Final = Option(
+    "spark.hudi_hive.record.mergers",
+    items,
+    (),
+    "A setting that Spark is started with: Python mergers for payload or merger classes, which are registered when "
+    "sessions are enabled (`class=module:attribute`, or `class@strategy-id=module:attribute`).",
+)
+SESSION_OPTIONS: Final[tuple[Option[Any], ...]] = (
+    SPARK_PYTHON,
+    SPARK_LOG_RECORDS,
+    SPARK_PLANNED_PARTITIONS,
+    SPARK_MERGERS,
+)

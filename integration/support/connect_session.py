@@ -52,6 +52,8 @@ class Session:
             "changes": lambda: sql(f"SELECT * FROM hudi_table_changes('{trips}', 'latest_state', '{self._first}')"),
             "stream": self._stream,
             "read stream": lambda: self._rows(self._spark.read.format("hudi").load(self._copy)),
+            "merged": lambda: self._merged("com.acme.Sum"),
+            "without merger": lambda: self._merged("com.acme.Other"),
             "missing table": lambda: sql("SELECT * FROM trip"),
             "misused function": lambda: sql(f"SELECT * FROM hudi_query_timeline('{trips}', 'all')"),
             "storage options": lambda: hudi_spark.enable(self._spark, storage_options={"key": "k"}),
@@ -70,6 +72,14 @@ class Session:
         frame.write.format("hudi").options(**OPTIONS).mode("overwrite").save(self._trips)
         (row,) = self._spark.read.format("hudi").load(self._trips).select("_hoodie_commit_time").distinct().collect()
         self._first = row[0]
+
+    def _merged(self, payload: str) -> list[list[int]]:
+        options = OPTIONS | {"hoodie.datasource.write.payload.class": payload}
+        for ts, rows in enumerate([[(1, 1), (2, 5)], [(1, 10)]]):
+            frame = self._spark.createDataFrame([(*row, ts) for row in rows], "id int, n long, ts int")
+            frame.write.format("hudi").options(**options).mode("append").save(f"{self._trips}_{payload}")
+        merged = self._spark.read.format("hudi").load(f"{self._trips}_{payload}")
+        return sorted([row.id, row.n] for row in merged.select("id", "n").collect())
 
     def _stream(self) -> None:
         frame = self._spark.readStream.format("hudi").load(self._trips).select("id", "name", "ts")

@@ -10,6 +10,7 @@ import click
 
 from hudi_hive.cli.common import pairs, storage_options
 from hudi_hive.cli.option_groups import option_group
+from hudi_hive.options import read
 
 
 @click.group()
@@ -25,6 +26,12 @@ class _Java:
     heap: str
     threads: int
     settings: Path | None
+
+
+def _mergers() -> dict[str, str]:
+    """The mergers of ``hudi-hive --merger`` as a setting: the server plans in a process of its own."""
+    entries = click.get_current_context().find_root().params.get("mergers") or ()
+    return {read.SPARK_MERGERS.name: ",".join(entries)} if entries else {}
 
 
 @thriftserver.command()
@@ -72,7 +79,7 @@ def start(
         jars=java.jars,
         heap=java.heap,
         threads=java.threads,
-        settings=None if path is None else parse_properties(path.read_bytes(), path=str(path)),
+        settings={**_mergers(), **({} if path is None else parse_properties(path.read_bytes(), path=str(path)))},
         storage_options=pairs(storage_option, "--storage-option"),
     )
     with server as running:

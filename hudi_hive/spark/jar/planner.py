@@ -13,8 +13,10 @@ from contextlib import suppress
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from hudi_hive.errors import HudiHiveError
+from hudi_hive.options import read
 from hudi_hive.spark.bridge import Function1, JavaValue, Jvm
-from hudi_hive.spark.session import enable_extensions
+from hudi_hive.spark.session import enable_extensions, register_session_mergers
 
 
 def serve() -> None:
@@ -31,6 +33,11 @@ def serve() -> None:
     _choose_executors_python(settings)
     context = SparkContext(conf=settings, gateway=gateway, jsc=java_context)
     Jvm(context).share_classes(gateway.entry_point.classes())
+    try:
+        register_session_mergers(settings.get(read.SPARK_MERGERS.name))
+    except HudiHiveError as error:
+        os.write(output, f"failed {' '.join(str(error).split())}\n".encode())
+        os._exit(1)
 
     def enabled(extensions: JavaValue) -> None:
         enable_extensions(context, extensions)

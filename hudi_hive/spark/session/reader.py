@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.metastore import find_java
 from hudi_hive.names import HOODIE_DATASOURCE_QUERY_TYPE
-from hudi_hive.options import ReadOptions
+from hudi_hive.options import ReadOptions, read
 from hudi_hive.plan import Query
 from hudi_hive.spark import connect_client
 from hudi_hive.spark.bridge import (
@@ -24,6 +24,7 @@ from hudi_hive.spark.bridge import (
     JavaValue,
     Jvm,
     hide_secrets,
+    option,
     set_session_options,
     tidy_callbacks,
     use_session_options_in_pickles,
@@ -35,6 +36,7 @@ from hudi_hive.spark.session.functions import drop_functions, identity, inject_f
 from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install, uninstall
 from hudi_hive.spark.source import install_source
 from hudi_hive.storage import Credentials
+from hudi_hive.table.merge import register_mergers
 
 _OLDEST_JAVA: Final = 8
 """With which Spark 3.5 runs; later releases say themselves what they need."""
@@ -64,10 +66,12 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     Raises:
         SparkError: the session cannot be hooked: a Spark Connect server that is not enabled,
             ``PYSPARK_PIN_THREAD=false``, or a version that lacks what is needed.
+        InvalidOptionError: the setting ``spark.hudi_hive.record.mergers`` names what is no merger.
     """
     if connect_client.is_connect_session(spark):
         return connect_client.enable(spark, storage_options=storage_options)
     environment, session = _environment(spark), _java_session(spark)
+    register_session_mergers(option(session.conf().getOption(read.SPARK_MERGERS.name)))
     hide_secrets(spark.sparkContext, session)
     if storage_options is not None:
         set_session_options(spark.sparkContext, storage_options)
@@ -106,6 +110,19 @@ def enable_extensions(context: SparkContext, extensions: JavaValue) -> None:
         hook_later_sessions(environment, extensions)
         inject_functions(environment, extensions)
         install_source(environment, None)
+
+
+def register_session_mergers(text: object) -> None:
+    """Register the mergers of the setting ``spark.hudi_hive.record.mergers`` in this process, which plans.
+
+    Args:
+        text: of the setting; None if Spark was started without it.
+
+    Raises:
+        InvalidOptionError: an entry of another form, or that names no function.
+    """
+    if text is not None:
+        register_mergers(read.SPARK_MERGERS.parse(str(text)))
 
 
 def require_java() -> None:

@@ -20,6 +20,7 @@ from hudi_hive.table.merge.mergers import (
     register_mergers,
     registered_merger,
     registered_strategy,
+    registration_remedy,
     unregister_merger,
 )
 from hudi_hive.table.merge.properties import CUSTOM, merge_properties, strategy_properties
@@ -44,6 +45,7 @@ __all__ = [
     "register_mergers",
     "registered_merger",
     "registered_strategy",
+    "registration_remedy",
     "strategy_properties",
     "unregister_merger",
 ]

@@ -26,7 +26,7 @@ from hudi_hive.names import (
     OPERATION_COLUMN,
     RECORD_KEY_COLUMN,
 )
-from hudi_hive.table.merge.mergers import CustomMerger, registered_merger, takes_merger
+from hudi_hive.table.merge.mergers import CustomMerger, registered_merger, registration_remedy, takes_merger
 from hudi_hive.table.properties import TableConfig
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
@@ -227,7 +227,7 @@ def _registered(config: TableConfig, class_name: str | None) -> MergeSpec:
     merger = None if class_name is None else registered_merger(config.name, class_name=class_name)
     if merger is None:
         takes = class_name is not None and takes_merger(class_name)
-        call = f'hudi_hive.register_merger("{class_name}", …)' if takes else None
+        call = registration_remedy(class_name) if takes else None
         raise _refused(config, f"payload class {class_name}", call)
     return _by_merger(config, merger)
 
@@ -276,8 +276,7 @@ def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
     if strategy not in (None, _PAYLOAD_STRATEGY):
         merger = registered_merger(config.name, strategy_id=strategy)
         if merger is None:
-            call = f'hudi_hive.register_merger("<class>", …, strategy_id="{strategy}")'
-            raise _refused(config, f"hoodie.record.merge.strategy.id={strategy}", call)
+            raise _refused(config, f"hoodie.record.merge.strategy.id={strategy}", registration_remedy(None, strategy))
         return _by_merger(config, merger)
     _check_debezium(config, payload)
     event, commit = Order.EVENT_TIME, Order.COMMIT_TIME
@@ -351,5 +350,5 @@ def _keys(config: TableConfig) -> tuple[tuple[str, ...], bool]:
 def _refused(config: TableConfig, what: str, call: str | None = None) -> UnsupportedTableError:
     """The error; with the call that registers a merger, where one may be registered."""
     remedy = "query read_optimized, which shows base files alone"
-    remedy = remedy if call is None else f"register a Python merger with {call}, or {remedy}"
+    remedy = remedy if call is None else f"register a Python merger by {call}, or {remedy}"
     return UnsupportedTableError(f"{what}: how records of table {config.name} merge is not known", remedy=remedy)

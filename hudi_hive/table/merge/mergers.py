@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, MergerError
+from hudi_hive.options import read
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
@@ -213,6 +214,22 @@ def register_merger(class_name: str, merger: RecordMerger | str, *, strategy_id:
 def takes_merger(class_name: str) -> bool:
     """Whether a merger may be registered for a class: it is none that is merged without."""
     return bool(class_name) and class_name not in {package + name for package in _MODELS for name in _BUILT_IN}
+
+
+def registration_remedy(class_name: str | None, strategy_id: str | None = None) -> str:
+    """How a merger is registered from each face, for remedies.
+
+    Args:
+        class_name: full name of the class; None if the table names its strategy alone.
+        strategy_id: id of the strategy; None for a payload class.
+    """
+    shown = class_name or "<class>"
+    argument = "" if strategy_id is None else f', strategy_id="{strategy_id}"'
+    entry = (shown if strategy_id is None else f"{shown}@{strategy_id}") + "=module:attribute"
+    return (
+        f'hudi_hive.register_merger("{shown}", …{argument}), or by the entry {entry} in the setting '
+        f"{read.SPARK_MERGERS} of a Spark that no Python of yours drives, or in hudi-hive --merger"
+    )
 
 
 def unregister_merger(class_name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import table as declared
-from hudi_hive.table.merge import registered_merger, registered_strategy
+from hudi_hive.table.merge import registered_merger, registered_strategy, registration_remedy
 
 _OF_HUDI: Final = frozenset(
     {
@@ -46,7 +46,7 @@ def strategies_of(classes: Sequence[str]) -> tuple[str, ...]:
             raise InvalidOptionError(
                 f"option {declared.MERGER_CLASSES}={name} is not supported: "
                 + ("it is registered without strategy_id" if registered else "no Python merger is registered for it"),
-                remedy=f'hudi_hive.register_merger("{name}", …, strategy_id=…)',
+                remedy=f"register it by {registration_remedy(name, '<strategy-id>')}",
             )
         strategies.append(strategy)
     return tuple(strategies)

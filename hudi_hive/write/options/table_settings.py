@@ -14,7 +14,7 @@ from typing import Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import fill, options_of
 from hudi_hive.options import table as declared
-from hudi_hive.table.merge import registered_merger
+from hudi_hive.table.merge import registered_merger, registration_remedy
 from hudi_hive.table.properties import TableConfig
 from hudi_hive.write.options.merger_classes import strategy_of_table
 
@@ -128,7 +128,7 @@ def _with_mode(requested: TableSettings) -> TableSettings:
         raise InvalidOptionError(
             f"merge strategy {requested.merge_strategy_id} is not supported",
             remedy=f"set {declared.MERGE_MODE} to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING, or register a Python "
-            "merger for it with hudi_hive.register_merger",
+            f"merger for it by {registration_remedy(None, requested.merge_strategy_id)}",
         )
     return replace(requested, merge_mode=mode)
 

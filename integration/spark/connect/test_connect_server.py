@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hudi_hive.options import read
 from integration.support.spark_options import INTERPRETED, JAVA_OPTIONS, PYTHON_WORKERS, START_SECONDS
 from tests.support.code_blocks import page_blocks
 from tests.support.running.long import long_case
@@ -76,6 +77,8 @@ def session_of(folder: Path, url: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = {
+        "spark.submit.pyFiles": str(Path(__file__).parents[3] / "tests" / "support" / "mergers.py"),
+        read.SPARK_MERGERS.name: "com.acme.Sum=mergers:total",
         "spark.master": "local[1]",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
@@ -98,6 +101,7 @@ def test_client_without_java_reads_and_writes(server, tmp_path):
     given = session_of(tmp_path, server)
     before, after = [[1, "a"], [2, "b"]], [[1, "z"], [3, "c"], [4, "d"]]
     missing = given.pop("missing table")
+    without_merger = given.pop("without merger")
     misused, refused = given.pop("misused function"), given.pop("storage options")
     assert given == {
         "write": None,
@@ -109,7 +113,10 @@ def test_client_without_java_reads_and_writes(server, tmp_path):
         "changes": after,
         "stream": None,
         "read stream": after,
+        "merged": [[1, 11], [2, 5]],
     }
+    assert "UnsupportedTableError: payload class com.acme.Other" in without_merger
+    assert f"in the setting {read.SPARK_MERGERS}" in without_merger
     assert missing.startswith(
         "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] no table or view default.trip in the catalog"
     )
