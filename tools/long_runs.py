@@ -42,6 +42,7 @@ RUNS = (
     "integration.long.consistent_buckets",
     "integration.long.log_compaction",
     "integration.long.base_file_formats",
+    "integration.long.version_peers",
     "integration.long.lock_writers",
     "integration.long.lock_writers --store s3",
     "integration.long.schema_histories",
