@@ -47,6 +47,9 @@ _NAMES: Final = {5: "FIVE", 6: "SIX", 8: "EIGHT", 9: "NINE"}
 _QUIET: Final = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 _COMPACTED: Final = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
 _META: Final = frozenset(META_FIELDS)
+_FIELDS: Final = "hoodie.datasource.write.partitionpath.field"
+_KINDS_OF_FIELDS: Final = "region:simple,at:timestamp"
+"""What a writer is told of the table with a custom key generator: version 6 keeps no kinds of partition fields."""
 _COMPARED: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
 _READERS: Final = tuple({"hoodie.metadata.enable": on} for on in ("false", "true"))
 
@@ -143,6 +146,9 @@ class Life:
         case: the table.
         path: its base path.
         before: its rows of before, by us; their commit times among them where it has them.
+        columns: those that are compared.
+        rows: the model, without commit times.
+        updates: how many there were.
     """
 
     case: Case
@@ -150,6 +156,7 @@ class Life:
     before: list[Row]
     columns: tuple[str, ...]
     rows: list[Row] = field(default_factory=list)
+    updates: int = 0
 
     @classmethod
     def of(cls, case: Case, path: Path) -> Life:
@@ -180,7 +187,13 @@ class Life:
     def changed_value(self, who: str) -> Any:
         """The value that an update puts there: the same type, and no smaller ordering value."""
         item = HudiTable.open(self.path).schema().field(self.changed)
-        return f"by {who}" if pa.types.is_string(item.type) else 1_000_000 + BY.index(who)
+        self.updates += 1
+        return f"by {who}" if pa.types.is_string(item.type) else 1_000_000 + self.updates
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Options of all who write the table."""
+        return {_FIELDS: _KINDS_OF_FIELDS} if self.case.kind == "cow_custom_keygen" else {}
 
     def keys(self) -> list[Any]:
         """All keys there are, in order."""
@@ -197,7 +210,7 @@ class Life:
         table = HudiTable.open(self.path)
         upward = self.case.after > self.case.before
         if peer is None:
-            (table.upgrade if upward else table.downgrade)(self.case.after)
+            (table.upgrade if upward else table.downgrade)(self.case.after, self.told)
             return
         call = "upgrade_table" if upward else "downgrade_table"
         self._in_catalog(peer, f"call {call}(table => '{self.case.name}', to_version => '{_NAMES[self.case.after]}')")
@@ -236,7 +249,7 @@ class Life:
         rows = self._ours_of(key)
         at = rows.schema.get_field_index(self.changed)
         values = pa.array([value] * len(rows), rows.schema.field(at).type)
-        more = options if table.config.is_merge_on_read else {}
+        more = {**self.told, **(options if table.config.is_merge_on_read else {})}
         table.upsert(rows.set_column(at, rows.schema.field(at), values), {**_QUIET, **more})
         self._note(key, value)
 
@@ -257,7 +270,7 @@ class Life:
 
     def remove(self, peer: HudiPeer | None, key: Any) -> None:
         if peer is None:
-            HudiTable.open(self.path).delete(self._ours_of(key), _QUIET)
+            HudiTable.open(self.path).delete(self._ours_of(key), {**_QUIET, **self.told})
         else:
             self._in_catalog(peer, f"delete from {self.case.name} where {self.key} = {key!r}")
         self.rows = [row for row in self.rows if row[self.key] != key]
@@ -286,10 +299,15 @@ class Life:
 
     def _in_catalog(self, peer: HudiPeer, text: str) -> list[Row]:
         peer.sql(f"create table if not exists {self.case.name} using hudi location '{self.path}'")
+        told = self.told if peer.version == 6 else {}
+        for name, value in told.items():
+            peer.sql(f"set {name}={value}")
         try:
             return peer.sql(text)
         finally:
             peer.sql(f"drop table {self.case.name}")
+            for name in told:
+                peer.sql(f"reset {name}")
 
     def _ours_of(self, key: Any) -> pa.Table:
         rows = HudiTable.open(self.path).scan().to_arrow()
