@@ -191,7 +191,7 @@ class Life:
         return f"by {who}" if pa.types.is_string(item.type) else 1_000_000 + self.updates
 
     @property
-    def told(self) -> dict[str, str]:
+    def key_options(self) -> dict[str, str]:
         """Options of all who write the table."""
         return {_FIELDS: _KINDS_OF_FIELDS} if self.case.kind == "cow_custom_keygen" else {}
 
@@ -210,7 +210,7 @@ class Life:
         table = HudiTable.open(self.path)
         upward = self.case.after > self.case.before
         if peer is None:
-            (table.upgrade if upward else table.downgrade)(self.case.after, self.told)
+            (table.upgrade if upward else table.downgrade)(self.case.after, self.key_options)
             return
         call = "upgrade_table" if upward else "downgrade_table"
         self._in_catalog(peer, f"call {call}(table => '{self.case.name}', to_version => '{_NAMES[self.case.after]}')")
@@ -249,7 +249,7 @@ class Life:
         rows = self._ours_of(key)
         at = rows.schema.get_field_index(self.changed)
         values = pa.array([value] * len(rows), rows.schema.field(at).type)
-        more = {**self.told, **(options if table.config.is_merge_on_read else {})}
+        more = {**self.key_options, **(options if table.config.is_merge_on_read else {})}
         table.upsert(rows.set_column(at, rows.schema.field(at), values), {**_QUIET, **more})
         self._note(key, value)
 
@@ -270,7 +270,7 @@ class Life:
 
     def remove(self, peer: HudiPeer | None, key: Any) -> None:
         if peer is None:
-            HudiTable.open(self.path).delete(self._ours_of(key), {**_QUIET, **self.told})
+            HudiTable.open(self.path).delete(self._ours_of(key), {**_QUIET, **self.key_options})
         else:
             self._in_catalog(peer, f"delete from {self.case.name} where {self.key} = {key!r}")
         self.rows = [row for row in self.rows if row[self.key] != key]
@@ -299,14 +299,14 @@ class Life:
 
     def _in_catalog(self, peer: HudiPeer, text: str) -> list[Row]:
         peer.sql(f"create table if not exists {self.case.name} using hudi location '{self.path}'")
-        told = self.told if peer.version == 6 else {}
-        for name, value in told.items():
+        options = self.key_options if peer.version == 6 else {}
+        for name, value in options.items():
             peer.sql(f"set {name}={value}")
         try:
             return peer.sql(text)
         finally:
             peer.sql(f"drop table {self.case.name}")
-            for name in told:
+            for name in options:
                 peer.sql(f"reset {name}")
 
     def _ours_of(self, key: Any) -> pa.Table:
