@@ -375,8 +375,8 @@ def verdict(outcome: Outcome, twin: Outcome | None) -> str:
     """In a word: passed, refused, failed, or Hudi's own where the table that Hudi changed fails there, too."""
     if not outcome.failed:
         return "passed"
-    if outcome.case.by == "hudi":
-        return "Hudi's own"  # of a change by Hudi nothing is ours but the reading, which `ours …` actions show
+    if outcome.case.by == "hudi" and not outcome.failed.startswith("ours "):
+        return "Hudi's own"  # of a change by Hudi nothing is ours but what we do behind it
     if outcome.failed == "refused":
         return "refused"
     if twin is not None and twin.failed == outcome.failed:
