@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.predicate import text_casts
+from hudi_hive.predicate import java_regex, text_casts
 from hudi_hive.predicate.date_patterns import Values, days_of, format_moments, months_of, pattern_parts, years_of
 
 DEFAULT_FORMAT: Final = "yyyy-MM-dd HH:mm:ss"
 """The pattern of ``from_unixtime`` without one."""
 
 _FORMAT, _POSITION, _LENGTH, _DAYS, _TRIMMED = "format", "pos", "len", "days", "trimString"
+_PATTERN, _GROUP, _REPLACEMENT = "pattern", "idx", "replacement"
 _ALIASES: Final = {"dayofmonth": "day", "substr": "substring", "ceiling": "ceil", "char_length": "length"}
 _TO_THE_END: Final = str(2**29)
 _OURS: Final = "hudi_hive_"
@@ -105,19 +106,22 @@ def column_function(name: str, options: Mapping[str, str]) -> ColumnFunction | N
 
     Args:
         name: Spark's name, in any case.
-        options: further arguments: ``format``, ``pos``, ``len``, ``days``, ``trimString``; others are refused.
+        options: further arguments: ``format``, ``pos``, ``len``, ``days``, ``trimString``, ``pattern``, ``idx``,
+            ``replacement``; others are refused.
     """
     name = _ALIASES.get(name.lower(), name.lower())
-    known = _FUNCTIONS.get(name)
-    if known is None:
+    function = _FUNCTIONS.get(name)
+    if function is None:
         return None
-    arguments = {**known.defaults, **options}
-    if set(arguments) - set(known.options) or not set(known.required) <= set(arguments):
+    arguments = {**function.defaults, **options}
+    if set(arguments) - set(function.options) or not set(function.required) <= set(arguments):
         return None
-    for key in (_POSITION, _LENGTH, _DAYS):
+    for key in (_POSITION, _LENGTH, _DAYS, _GROUP):
         if key in arguments and not _is_int(arguments[key]):
             return None
     if _FORMAT in arguments and pattern_parts(arguments[_FORMAT]) is None:
+        return None
+    if not function.accepts(arguments):
         return None
     return ColumnFunction(name, tuple(sorted((key, str(value)) for key, value in arguments.items())))
 
@@ -160,6 +164,7 @@ _DATE: Final = _TextCast(lambda texts, options: text_casts.text_to_dates(texts),
 _DATE_OR_PARSED: Final = replace(_DATE, parses=True)
 _TIMESTAMP: Final = _TextCast(lambda texts, options: text_casts.text_to_moments(texts), _MOMENT, is_lasting=False)
 _TIMESTAMP_OR_PARSED: Final = replace(_TIMESTAMP, parses=True)
+_TEXT: Final = _TextCast(lambda texts, options: texts, pa.string())
 _LONG: Final = _TextCast(lambda texts, options: text_casts.text_to_longs(texts), pa.int64())
 
 
@@ -199,6 +204,7 @@ class _Function:
     required: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
     cast: _TextCast | None = None
+    accepts: Callable[[Mapping[str, str]], bool] = lambda options: True
 
 
 def _is_moment(kind: _Kind) -> bool:
@@ -267,6 +273,14 @@ def _substring(values: Values, kind: _Kind, options: Mapping[str, str]) -> Value
 
 def _trimmed(kernel: Callable[..., Values]) -> Callable[[Values, _Kind, Mapping[str, str]], Values]:
     return lambda values, kind, options: kernel(values, characters=options[_TRIMMED])
+
+
+def _extracted(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
+    return java_regex.extract(values, options[_PATTERN], int(options[_GROUP]))
+
+
+def _replaced(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
+    return java_regex.replace_all(values, options[_PATTERN], options[_REPLACEMENT])
 
 
 def _whole(kernel: Callable[[Values], Values]) -> Callable[[Values, _Kind, Mapping[str, str]], Values]:
@@ -372,6 +386,23 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
     ),
     "substring": _Function(
         _substring, _when(_is_text, pa.string()), (_POSITION, _LENGTH), (_POSITION,), {_LENGTH: _TO_THE_END}
+    ),
+    "regexp_extract": _Function(
+        _extracted,
+        _when(_is_text, pa.string()),
+        (_PATTERN, _GROUP),
+        (_PATTERN,),
+        {_GROUP: "1"},
+        _TEXT,
+        lambda options: java_regex.extracts(options[_PATTERN], int(options[_GROUP])),
+    ),
+    "regexp_replace": _Function(
+        _replaced,
+        _when(_is_text, pa.string()),
+        (_PATTERN, _REPLACEMENT),
+        (_PATTERN, _REPLACEMENT),
+        cast=_TEXT,
+        accepts=lambda options: java_regex.replaces(options[_PATTERN], options[_REPLACEMENT]),
     ),
     "abs": _Function(lambda values, kind, options: pc.abs(values), lambda kind: kind if _is_number(kind) else None),
     "ceil": _Function(_whole(pc.ceil), _when(_is_number, pa.int64())),

@@ -162,6 +162,18 @@ def test_an_index_whose_function_is_not_understood_is_refused_before_a_write(pat
         (("x", "num", "column_stats", {"expr": "abs"}), MetadataTableError, "abs with these options"),
         (("x", "rider", "column_stats", {"expr": "year"}), MetadataTableError, "year of rider"),
         (("x", "at", "bloom_filters", {"expr": "year"}), MetadataTableError, "year of at"),
+        (("x", "rider", "column_stats", {"expr": "substring", "pos": "2"}), MetadataTableError, "substring with these"),
+        (("x", "rider", "column_stats", {"expr": "split", "pattern": ","}), MetadataTableError, "split with these"),
+        (
+            ("x", "rider", "column_stats", {"expr": "regexp_extract", "pattern": "(a)"}),
+            MetadataTableError,
+            "regexp_extract with these",
+        ),
+        (
+            ("x", "rider", "column_stats", {"expr": "regexp_replace", "pattern": r"\bx", "replacement": ""}),
+            MetadataTableError,
+            "regexp_replace with these",
+        ),
     ],
 )
 def test_indexes_that_cannot_be_made_are_refused(index, error, message, tmp_path):
@@ -186,6 +198,23 @@ def test_bloom_filters_need_no_function(tmp_path):
     (one,) = table.metadata.reader.index_definitions
     assert (one.function, one.kind, dict(one.options)) == ("identity", "bloom_filters", {})
     assert table.scan(row_filter="rider = 'Cyd'").to_arrow().column("id").to_pylist() == ["k003"]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_indexes_of_regular_expressions_are_kept_in_step(version, tmp_path):
+    fields = {"record_keys": ["id"], "partition_fields": ["city"], "ordering_fields": ["ver"]}
+    table = HudiTable.create(tmp_path / "t", name="t", version=version, table_type="MERGE_ON_READ", **fields)
+    table.insert(rows(*map(row, range(12))))
+    first = {"expr": "regexp_extract", "pattern": r"^(\w)|(\W)$", "idx": "2"}
+    table.metadata.create_index("last", "rider", "column_stats", first)
+    table.metadata.create_index("bare", "rider", "bloom_filters", {**first, "idx": "1"})
+    bare = {"expr": "regexp_replace", "pattern": "[^a-z]+", "replacement": "<$0>"}
+    table.metadata.create_index("letters", "rider", "column_stats", bare)
+    table = table.refresh()
+    table.upsert(rows(row(3, 2, rider="Moved!\n"), row(4, 2, rider=None), row(30)))
+    assert len(refuse_differences(tmp_path / "t")) == 3
+    table.refresh().compact()
+    assert len(refuse_differences(tmp_path / "t")) == 3
 
 
 def test_indexed_columns_stay_as_long_as_their_indexes(path):
@@ -221,5 +250,12 @@ def test_the_command_line_makes_and_deletes_indexes(tmp_path):
     assert refuse_differences(path) == ["expr_index_ym"]
     done = CliRunner().invoke(cli, ["metadata", "delete", path, "--partition", "expr_index_ym"])
     assert done.exit_code == 0, done.output
+    options = "expr=regexp_extract,pattern=^[^,=]{1,3},idx=0"
+    done = CliRunner().invoke(cli, ["metadata", "init", path, "--index", f"head=column_stats(id):{options}"])
+    assert done.exit_code == 0, done.output
+    (one,) = [each for each in HudiTable.open(path).metadata.reader.index_definitions if each.name == "expr_index_head"]
+    assert dict(one.options) == {"expr": "regexp_extract", "pattern": "^[^,=]{1,3}", "idx": "0"}
+    assert refuse_differences(path) == ["expr_index_head"]
+    done = CliRunner().invoke(cli, ["metadata", "delete", path, "--partition", "expr_index_head"])
     assert refuse_differences(path) == []
     shutil.rmtree(path)

@@ -7,11 +7,13 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.predicate import parse_filter
+from tests.support.column_indexes import refuse_differences
 from tests.support.fixture_tables import DATA
 
 
@@ -154,3 +156,29 @@ def test_old_slices_are_not_asked_of_a_secondary_index():
     scan = found.scan(row_filter="rider = 'zed'", as_of=first)
     assert not [step for step in scan.plan().steps if "secondary" in step.name]
     assert scan.to_arrow().num_rows == 3
+
+
+REGEX_CONDITIONS = {
+    "regexp_extract(id, '([a-z]+)-', 1) = 'ab'": 1,
+    "regexp_extract(id, '([a-z]+)-', 1) IN ('ab', 'ef')": 2,
+    "regexp_replace(id, '[^0-9]+', '') > '5'": 1,
+    "regexp_extract(id, '([a-z]+)-', 0) = 'ab-'": 3,
+}
+
+
+@pytest.mark.parametrize("condition", REGEX_CONDITIONS)
+def test_functions_of_regular_expressions_leave_files_out(condition, tmp_path):
+    fields = {"record_keys": ["id"], "partition_fields": ["part"]}
+    made = HudiTable.create(tmp_path / "t", name="t", version=9, **fields)
+    ids = ["ab-1", "ab-2", "cd-3", "cd-4", "ef-5", "ef-6"]
+    made.insert(pa.table({"id": ids, "part": [key[0] for key in ids]}))
+    pattern = {"expr": "regexp_extract", "pattern": "([a-z]+)-", "idx": "1"}
+    made.metadata.create_index("word", "id", "bloom_filters", pattern)
+    digits = {"expr": "regexp_replace", "pattern": "[^0-9]+", "replacement": ""}
+    made.metadata.create_index("digits", "id", "column_stats", digits)
+    assert refuse_differences(tmp_path / "t") == ["expr_index_digits", "expr_index_word"]
+    scan = HudiTable.open(tmp_path / "t").scan(row_filter=condition)
+    everything = made.refresh().scan().to_arrow()
+    wanted = everything.filter(parse_filter(condition, everything.schema).evaluate(everything))
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == sorted(wanted.column("id").to_pylist()) != []
+    assert scan.plan().slices.num_rows == REGEX_CONDITIONS[condition]

@@ -74,13 +74,15 @@ def init(target: ServiceTarget, partitions: tuple[str, ...], index: str | None, 
     match = _INDEX.fullmatch(index)
     if match is None or partitions:
         raise click.UsageError("--index takes NAME=KIND(COLUMN)[:expr=FUNCTION,…], and goes without --partition")
-    pairs = [part.partition("=") for part in (match["options"] or "").split(",") if part]
+    pairs = [part.partition("=") for part in _BETWEEN_OPTIONS.split(match["options"] or "") if part]
     named = {key: value for key, _, value in pairs}
     table = target.open("metadata table")
     _show_created(lambda: table.metadata.create_index(match["name"], match["kind"], [match["column"]], named), output)
 
 
 _INDEX: Final = re.compile(r"(?P<name>\w+)=(?P<kind>\w+)\((?P<column>[^()]+)\)(?::(?P<options>.+))?")
+_BETWEEN_OPTIONS: Final = re.compile(r",(?=\w+=)")
+"""A comma that is in no value, as in that of a pattern."""
 
 
 def _show_created(create: Callable[[], MetadataTableChange], output: Output) -> None:

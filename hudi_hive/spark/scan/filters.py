@@ -90,6 +90,8 @@ _FUNCTIONS: Final[dict[str, str]] = {
     "StringTrimRight": "rtrim",
     "Length": "length",
     "Substring": "substring",
+    "RegExpExtract": "regexp_extract",
+    "RegExpReplace": "regexp_replace",
     "Abs": "abs",
     "Ceil": "ceil",
     "Floor": "floor",
@@ -126,6 +128,10 @@ _LITERALS: Final = frozenset(kind for kind, _ in _TYPES.values())
 _UTC: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _NO_FORMAT: Final = frozenset({"ToUnixTimestamp", "UnixTimestamp"})
 """Functions whose format tells nothing where they are of a date or timestamp, but for one of texts."""
+
+_FROM_A_POSITION: Final = "RegExpReplace"
+_FIRST_POSITION: Final = Value(1, "1")
+"""A function with a last argument that is always there, and the only value of it that ours has."""
 
 _BY_PATTERNS: Final = frozenset({"DateFormatClass", "FromUnixTime", *_NO_FORMAT})
 """Functions whose patterns Spark's legacy policy for times takes in another way, for odd texts and old dates."""
@@ -247,6 +253,10 @@ def _call(node: Mapping[str, Any], columns: Mapping[str, pa.Field], literal: obj
     column = _source(source, columns)
     is_without_format = node["kind"] in _NO_FORMAT and source.get("dataType") != "string"
     arguments = () if is_without_format else tuple(_literal(other) for other in others)
+    if node["kind"] == _FROM_A_POSITION:
+        if arguments[-1] != _FIRST_POSITION:
+            return None
+        arguments = arguments[:-1]
     if column is None:
         return None
     texts = [argument for argument in arguments if argument is not None]

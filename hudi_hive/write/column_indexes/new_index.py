@@ -32,6 +32,9 @@ _EXPRESSION: Final = "expr"
 _NOT_OF_HUDI: Final = frozenset({"abs", "ceil", "floor"})
 """Functions that no release of Hudi up to 1.1.1 makes an index of: each of its writes on the table would fail."""
 
+_REQUIRED_BY_HUDI: Final = {"substring": "len", "regexp_extract": "idx"}
+"""Options that Spark's functions do without, and Hudi's indexes of them do not."""
+
 
 def new_index(
     client: MetaClient, name: str, kind: str, columns: Sequence[str], options: Mapping[str, str]
@@ -77,7 +80,7 @@ def new_index(
         remedy = "give expr, a function; statistics of columns themselves follow options of writes"
         raise _refused(client, name, "it has no function", remedy)
     known = indexed_function(definition)
-    if known is None or function in _NOT_OF_HUDI:
+    if known is None or not _is_of_hudi(function, options):
         raise _refused(
             client, name, f"{function} with these options is no function of an index", "docs/format.md has them"
         )
@@ -85,6 +88,11 @@ def new_index(
     if result is None or (kind == BLOOM_FILTERS and not pa.types.is_string(result)):
         raise _refused(client, name, f"{function} of {columns[0]}, which is {kind_of_column}, cannot be indexed so", "")
     return definition
+
+
+def _is_of_hudi(function: str, options: Mapping[str, str]) -> bool:
+    required = _REQUIRED_BY_HUDI.get(function)
+    return function not in _NOT_OF_HUDI and (required is None or required in options)
 
 
 def _has_text(kind: pa.DataType, version: int) -> bool:

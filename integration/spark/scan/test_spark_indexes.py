@@ -84,3 +84,37 @@ def test_statements_make_show_and_drop_indexes(spark, tmp_path):
         assert refuse_differences(path) == ["expr_index_lo"]
     finally:
         spark.sql("DROP TABLE made")
+
+
+REGEX_CONDITIONS = {
+    "regexp_extract(id, '([a-z]+)-', 1) = 'ab'": 2,
+    "regexp_extract(id, '([a-z]+)-') IN ('ab', 'ef')": 1,
+    "regexp_replace(id, '[^0-9]+', '') > '5'": 2,
+    "regexp_replace(id, '[^0-9]+', '', 2) > '5'": 0,
+    "regexp_extract(id, '([a-z]+)-', 0) = 'ab-'": 0,
+    "regexp_extract(id, '([a-z]+)\\\\b', 1) = 'ab'": 0,
+}
+
+
+def test_functions_of_regular_expressions_ask_indexes(spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE matched (id STRING, part STRING) USING hudi PARTITIONED BY (part) LOCATION '{path}' "
+        "TBLPROPERTIES (primaryKey = 'id')"
+    )
+    try:
+        spark.sql(
+            "INSERT INTO matched VALUES ('ab-1', 'a'), ('ab-2', 'a'), ('cd-3', 'c'), ('ef-5', 'e'), ('ef-6', 'e')"
+        )
+        spark.sql(
+            "CREATE INDEX word ON matched USING column_stats (id) "
+            "OPTIONS (expr = 'regexp_extract', pattern = '([a-z]+)-', idx = '1')"
+        )
+        spark.sql(
+            "CREATE INDEX digits ON matched USING column_stats (id) "
+            "OPTIONS (expr = 'regexp_replace', pattern = '[^0-9]+', replacement = '')"
+        )
+        assert refuse_differences(path) == ["expr_index_digits", "expr_index_word"]
+        assert {each: check(spark, path, each) for each in REGEX_CONDITIONS} == REGEX_CONDITIONS
+    finally:
+        spark.sql("DROP TABLE matched")
