@@ -7,6 +7,8 @@ from hudi_hive.read.merge.folding import fold, log_events, no_ordering, soft_del
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ordering_columns, ranks
+from hudi_hive.read.merge.part_file import PartFile
+from hudi_hive.read.merge.part_folder import part_folder
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.read.merge.parts import MergeParts, merge_in_parts
 
@@ -14,6 +16,7 @@ __all__ = [
     "CustomMerge",
     "Ints",
     "MergeParts",
+    "PartFile",
     "as_numbers",
     "default_of",
     "fold",
@@ -24,6 +27,7 @@ __all__ = [
     "no_ordering",
     "not_less",
     "ordering_columns",
+    "part_folder",
     "ranks",
     "record_keys",
     "soft_deletes",

@@ -1,4 +1,4 @@
-"""The folder of a merge in parts: it is gone with its process, or with the next merge beside it if that was killed.
+"""The folder of a merge in parts, or the like: it is gone with its process, or with the next one if that was killed.
 
 A folder is held by the kernel's lock on a file in it, which ends with the process. Whoever makes a folder removes those
 of this machine that nobody holds. Where the file system has no such locks, or the system none, folders stay.
@@ -26,7 +26,7 @@ _HOLDER: Final = "holder"
 
 @contextmanager
 def part_folder(place: str) -> Iterator[str]:
-    """Context manager that makes a folder for a merge, and removes it at its end.
+    """Context manager that makes a folder for a merge, or what else goes on in parts, and removes it at its end.
 
     Args:
         place: where, as of :func:`~hudi_hive.storage.spill_folder`; what killed merges left there is removed.

@@ -24,15 +24,14 @@ from hudi_hive.formats.hash import key_hashes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints
+from hudi_hive.read.merge.part_file import PartFile
 from hudi_hive.read.merge.part_folder import part_folder
-from hudi_hive.storage import mapped_errors
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.table.merge import MergeSpec
 
 _WAITING_BYTES: Final = 32 << 20
 """Bytes of base rows that are gathered before they are spread over the parts' files."""
 
-_CODEC: Final = "lz4"
 _HASHES: Final = 1
 _KEY: Final = "record_key"
 
@@ -82,7 +81,7 @@ def merge_in_parts(
         HudiHiveError: as :func:`~hudi_hive.read.merge.merge.merge_slice`.
     """
     with part_folder(parts.folder) as folder:
-        files = [_PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
+        files = [PartFile(os.path.join(folder, str(number))) for number in range(2 * parts.count)]
         logs, base = files[: parts.count], files[parts.count :]
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="hudi-hive-merge") as pool:
@@ -108,50 +107,11 @@ def merge_in_parts(
                 file.close()
 
 
-class _PartFile:
-    """A file of Arrow batches of several schemas, written once and then read."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._options = pa.ipc.IpcWriteOptions(compression=_CODEC)
-        with mapped_errors(path):
-            self._stream: pa.NativeFile | None = pa.OSFile(path, "wb")
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Write a batch as a stream of its own."""
-        assert self._stream is not None
-        with mapped_errors(self._path), pa.ipc.new_stream(self._stream, batch.schema, options=self._options) as writer:
-            writer.write_batch(batch)
-
-    def close(self) -> int:
-        """End writing; the bytes of the file, or none if that was done before."""
-        if self._stream is None:
-            return 0
-        stream, self._stream = self._stream, None
-        with mapped_errors(self._path):
-            size = int(stream.tell())
-            stream.close()
-        return size
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches, in their order."""
-        with mapped_errors(self._path), pa.OSFile(self._path) as stream:
-            size = stream.size()
-            while stream.tell() < size:
-                with pa.ipc.open_stream(stream) as reader:
-                    yield from reader
-
-    def remove(self) -> None:
-        """Give the disk back."""
-        with mapped_errors(self._path):
-            os.remove(self._path)
-
-
 def _spread_logs(
     pieces: Iterable[LogData | LogDeletes],
     spec: MergeSpec,
     reconcile: Callable[[LogData], pa.RecordBatch],
-    files: list[_PartFile],
+    files: list[PartFile],
 ) -> list[LogData | LogDeletes]:
     """Write pieces to the files of their keys' parts, each to all of them; returns the pieces without their rows."""
     blocks: list[LogData | LogDeletes] = []
@@ -169,7 +129,7 @@ def _spread_logs(
     return blocks
 
 
-def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: list[_PartFile]) -> None:
+def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: list[PartFile]) -> None:
     """Write base rows to the files of their keys' parts, many at a time, so that these have few small batches."""
     for table in gathered_tables(batches, _WAITING_BYTES):
         rows = one_batch(table)
@@ -187,7 +147,7 @@ def _shares(rows: pa.RecordBatch, keys: pa.Array, parts: int) -> list[pa.RecordB
     return [sorted_rows.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
 
 
-def _records(blocks: list[LogData | LogDeletes], file: _PartFile) -> LogRecords:
+def _records(blocks: list[LogData | LogDeletes], file: PartFile) -> LogRecords:
     """The log records of one part."""
     whole: list[LogData | LogDeletes] = []
     for block, rows in zip(blocks, file.batches(), strict=True):

@@ -61,6 +61,7 @@ from hudi_hive.write.services.bucket_resizing import (
 from hudi_hive.write.services.clustering_plan import CLUSTER, execution_class, input_groups, refuse_execution
 from hudi_hive.write.services.ordering import RowOrder
 from hudi_hive.write.services.rewrite import (
+    BATCH_ROWS,
     NewBase,
     plan_of,
     service_write_context,
@@ -291,7 +292,7 @@ def _cluster_group(task: _Task) -> pa.Table:
     for number, (base, part) in enumerate(_shares(task, rows)):
         if not part.num_rows and (number or task.hashing is not None):
             continue
-        statuses.append(write_group(task.write_context, base, part))
+        statuses.append(write_group(task.write_context, base, part.to_batches(max_chunksize=BATCH_ROWS)))
     return joined(statuses)
 
 

@@ -31,7 +31,8 @@ from hudi_hive.write.schema import SCHEMA_KEY, with_version
 from hudi_hive.write.service_base import ServiceContext
 
 _ATTEMPTS: Final = 1 << 30
-_BATCH_ROWS: Final = 65_536
+BATCH_ROWS: Final = 65_536
+"""Most rows of the batches by which a base file is written of rows that are in memory."""
 
 
 def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteContext, NewCommitMetadata]:
@@ -124,13 +125,14 @@ def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.Rec
     return writer.close()
 
 
-def write_group(write_context: WriteContext, base: NewBase, rows: pa.Table) -> pa.Table:
+def write_group(write_context: WriteContext, base: NewBase, rows: Iterable[pa.RecordBatch]) -> pa.Table:
     """Write rows to the base file of a new file group.
 
     Returns:
         Its status (``WRITE_STATUS_SCHEMA``).
     """
-    written = write_base(write_context, base, rows.to_batches(max_chunksize=_BATCH_ROWS))
+    keys: list[pa.Array] = [pa.array([], pa.string())]
+    written = write_base(write_context, base, _with_keys(rows, keys) if write_context.tracks_keys else rows)
     return status(
         base.partition,
         base.file_id,
@@ -139,8 +141,15 @@ def write_group(write_context: WriteContext, base: NewBase, rows: pa.Table) -> p
         num_inserts=written.rows,
         size=written.size,
         ranges=written.ranges if write_context.ranges else None,
-        keys_added=rows.column(RECORD_KEY).combine_chunks() if write_context.tracks_keys else None,
+        keys_added=pa.concat_arrays(keys) if write_context.tracks_keys else None,
     )
+
+
+def _with_keys(rows: Iterable[pa.RecordBatch], keys: list[pa.Array]) -> Iterator[pa.RecordBatch]:
+    """The rows, whose record keys go to a list on the way."""
+    for batch in rows:
+        keys.append(batch.column(RECORD_KEY))
+        yield batch
 
 
 def slices_of(client: MetaClient, operations: pa.Table) -> pa.Table:

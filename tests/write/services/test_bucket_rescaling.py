@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
@@ -12,6 +16,7 @@ from hudi_hive.errors import InvalidOptionError, PathExistsError, UnsupportedTab
 from hudi_hive.table.keys import BucketRules, save_bucket_rules
 from hudi_hive.write.coordination import LocalExecutor
 from hudi_hive.write.services import TableServices, added_rules, rescaling_rules, roll_back_rescaling
+from hudi_hive.write.services.rescaling.bucket_rows import BucketRows
 from hudi_hive.write.writers import LocalWriter
 from tests.support.running.long import VERSION_CASES
 
@@ -228,3 +233,77 @@ def test_rules_of_an_instant_are_written_once(tmp_path):
     done = services(table).rescale_buckets(RULES, 2)
     with pytest.raises(PathExistsError):
         save_bucket_rules(table.client.storage, done.instant.requested, done.rules)
+
+
+MEMORY, SPILLED = "hoodie.memory.compaction.max.size", "hoodie.memory.spillable.map.path"
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_that_are_too_many_for_the_memory_go_to_the_disk(kind, tmp_path):
+    """To the same buckets as those that are not; slices are merged in parts then, too."""
+    contents = {}
+    for memory in (1 << 30, 1 << 10):
+        folder = tmp_path / str(memory)
+        table = make(folder, kind)
+        before, _ = state(table)
+        used = services(table, **{MEMORY: str(memory), SPILLED: str(folder / "spilled")})
+        used.rescale_buckets(RULES, 2)
+        assert bool(used.context.client.storage.counters["bytes_spilled"]) == (memory < 1 << 20)
+        assert not list((folder / "spilled").glob("*"))
+        assert state(table) == (before, {"2024-06-01": 5, "2024-06-02": 3, "2025-01-01": 2})
+        rows = HudiTable.open(table.client.base_path).scan().to_arrow()
+        buckets = pc.utf8_slice_codeunits(rows["_hoodie_file_name"], 0, 8)
+        chosen = rows.append_column("bucket", buckets).select(["day", "bucket", "id", "ts"])
+        contents[memory] = chosen.take(
+            pc.sort_indices(chosen, [("day", "ascending"), ("bucket", "ascending"), ("id", "ascending")])
+        )
+        assert HudiTable.open(table.client.base_path).metadata.validate().differences.num_rows == 0
+    assert contents[1 << 30].equals(contents[1 << 10])
+
+
+def test_rows_of_buckets_come_in_their_order_from_the_disk(tmp_path):
+    spilled = []
+    batch = pa.record_batch({"n": pa.array(range(100), pa.int64())})
+    with BucketRows(2000, str(tmp_path), spilled.append) as shares:
+        for _ in range(5):
+            shares.add(batch, np.arange(100) % 7)
+        assert len(list(tmp_path.iterdir())) == 1
+        assert shares.buckets() == list(range(7))
+        for bucket in range(7):
+            read = pa.Table.from_batches(shares.of(bucket), batch.schema)["n"].to_pylist()
+            assert read == list(range(bucket, 100, 7)) * 5
+    assert not list(tmp_path.iterdir())
+    assert sum(spilled) > 0
+
+
+RESCALE = """
+import sys
+import pyarrow as pa
+from hudi_hive import HudiTable
+from hudi_hive.write.services import TableServices
+options = {"hoodie.index.type": "BUCKET", "hoodie.parquet.block.size": str(1 << 20)}
+options["hoodie.memory.compaction.max.size"] = sys.argv[2]
+used = TableServices.open(HudiTable.open(sys.argv[1]).client, options)
+used.rescale_buckets("p,16", 8)
+print(pa.default_memory_pool().max_memory(), used.context.client.storage.counters["bytes_spilled"])
+"""
+
+
+def test_memory_stays_in_its_bound(tmp_path):
+    """A partition of some 75 megabytes in 8 files, whose rows go to 16."""
+    figures, count = {}, 80_000
+    for memory in (1 << 40, 8 << 20):
+        path = tmp_path / str(memory)
+        fields = {"record_keys": ["id"], "partition_fields": ["part"]}
+        table = HudiTable.create(path, name="t", table_type="COPY_ON_WRITE", **fields)
+        ids = pc.cast(pa.array(range(count), pa.int64()), pa.string())
+        rows = pa.table({"id": ids, "note": pc.binary_repeat(ids, 200), "part": pa.repeat(pa.scalar("p"), count)})
+        table.write("bulk_insert", rows, {**OPTIONS, "hoodie.bucket.index.num.buckets": "8"})
+        command = [sys.executable, "-c", RESCALE, str(path), str(memory)]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        peak, spilled = map(int, output.split())
+        assert bool(spilled) == (memory == 8 << 20)
+        scan = HudiTable.open(path).scan()
+        assert (scan.plan().slices.num_rows, scan.count()) == (16, count)
+        figures[memory] = peak
+    assert figures[8 << 20] < figures[1 << 40] / 2, figures

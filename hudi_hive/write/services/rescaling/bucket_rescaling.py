@@ -1,18 +1,18 @@
 """Rescaling of buckets: writes the partitions whose number of buckets changes anew, and keeps the rules with the table.
 
 It is a replacecommit, whose rules count from its completion on. Rows keep their commit times, for none is changed.
+Of a partition as many rows are in memory as ``hoodie.memory.compaction.max.size`` has room for, in its half.
 
 Source: RFC-89, Hudi's ``PartitionBucketIndexManager``, docs/format.md#bucket-index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,6 +35,7 @@ from hudi_hive.write.records import KeyedRecords
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext, refuse_pending_restore, refuse_pending_undo
 from hudi_hive.write.services.compaction import busy_groups
+from hudi_hive.write.services.rescaling.bucket_rows import BucketRows
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_write_context, slice_rows, write_group
 
 _REMEDY: Final = "give the rules as EXPRESSION,BUCKETS;EXPRESSION,BUCKETS …"
@@ -328,23 +329,16 @@ def _tasks(
 
 
 def _rescale_partition(task: _Task) -> pa.Table:
-    """Write the rows of a partition to its new buckets."""
-    rows = pa.Table.from_batches(list(slice_rows(task.write_context, task.plan)), schema=task.write_context.schema)
-    statuses = [write_group(task.write_context, base, part) for base, part in _shares(task, rows)]
+    """Write the rows of a partition to its new buckets, one after the other."""
+    context, in_memory, hashed = task.write_context, task.plan.query.options, task.index.options
+    on_spill, statuses = partial(context.storage.counters.add, "bytes_spilled"), []
+    # The other half is for merging a slice that is read meanwhile.
+    with BucketRows(in_memory.merge_memory // 2, in_memory.spill_folder, on_spill) as rows:
+        for batch in slice_rows(context, task.plan):
+            keys = record_keys(batch, context.spec)
+            rows.add(batch, bucket_numbers(keys, hashed.hash_fields, task.buckets, version=context.config.version))
+        for at, bucket in enumerate(rows.buckets()):
+            file_id = task.index.new_file_id(task.partition, bucket)
+            base = NewBase(task.partition, file_id, Attempt(task=task.number, attempt=at))
+            statuses.append(write_group(context, base, rows.of(bucket)))
     return joined(statuses)
-
-
-def _shares(task: _Task, rows: pa.Table) -> Iterator[tuple[NewBase, pa.Table]]:
-    """The rows of each bucket that has some, in their order."""
-    if not rows.num_rows:
-        return
-    context, options = task.write_context, task.index.options
-    keys = pa.concat_arrays([record_keys(batch, context.spec) for batch in rows.to_batches()])
-    numbers = bucket_numbers(keys, options.hash_fields, task.buckets, version=context.config.version)
-    order = np.argsort(numbers, kind="stable")
-    found, starts = np.unique(numbers[order], return_index=True)
-    for at, bucket in enumerate(found.tolist()):
-        end = starts[at + 1] if at + 1 < len(starts) else len(order)
-        file_id = task.index.new_file_id(task.partition, bucket)
-        base = NewBase(task.partition, file_id, Attempt(task=task.number, attempt=at))
-        yield base, rows.take(pa.array(order[starts[at] : end]))
