@@ -71,7 +71,8 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
     if connect_client.is_connect_session(spark):
         return connect_client.enable(spark, storage_options=storage_options)
     environment, session = _environment(spark), _java_session(spark)
-    register_session_mergers(option(session.conf().getOption(read.SPARK_MERGERS.name)))
+    # Not of the session, whose users may set what they like: the modules run in this process.
+    register_session_mergers(option(spark.sparkContext._jsc.sc().getConf().getOption(read.SPARK_MERGERS.name)))
     hide_secrets(spark.sparkContext, session)
     if storage_options is not None:
         set_session_options(spark.sparkContext, storage_options)
