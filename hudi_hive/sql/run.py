@@ -14,6 +14,7 @@ from hudi_hive.connector.files import DuckDBFiles, FileSet, FileSource, RestSour
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SqlError
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import footer_steps, read_plan
+from hudi_hive.sql.function_filters import with_functions
 from hudi_hive.sql.instances import CATALOG, Instance, InstancePool
 from hudi_hive.sql.scan_filters import PlannedTable, scan_filters
 from hudi_hive.sql.statement import Statement, connection_error, message_of
@@ -164,6 +165,8 @@ class Run:
         self.connection.execute("SET explain_output = 'all'")
         filters = scan_filters(self.connection, statement.query, planned)
         self.connection.execute("SET explain_output = 'physical_only'")
+        if statement.conditions and len(tables) == 1 and not views:
+            return {0: with_functions(filters[0], statement.conditions, tables[0].source.schema)}
         return filters
 
     def _divided(self, source: FileSource, row_filter: RowFilter | None) -> str:

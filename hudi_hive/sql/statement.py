@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hudi_hive.errors import SqlError
+from hudi_hive.sql.function_filters import function_conditions
 from hudi_hive.sql.tokens import to_duckdb
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Statement:
         query: the text without EXPLAIN.
         has_conditions: it has a WHERE, a join or the like, so that it may need some rows alone.
         names_files: it has a function or a form by which DuckDB may read files that the statement names.
+        conditions: those on functions of columns of its only table (:func:`function_conditions`).
     """
 
     text: str
@@ -90,6 +92,7 @@ class Statement:
     query: str = ""
     has_conditions: bool = False
     names_files: bool = False
+    conditions: tuple[str, ...] = ()
 
 
 def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
@@ -167,7 +170,9 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
     show = _show_of(tree)
     if show is not None:
         return Statement(text, (), show=show)
-    names_files, has_conditions = _names_files(tree), any(map(_is_condition, tree_nodes(tree)))
+    nodes = list(tree_nodes(tree))
+    names_files, has_conditions = _names_files(tree), any(map(_is_condition, nodes))
+    conditions = function_conditions(tree, nodes) if has_conditions else ()
     expressions = {name.lower() for name in _common_table_expressions(tree)}
     tables: dict[tuple[str, str], TableName] = {}
     changed = False
@@ -187,7 +192,14 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
             tables[(table.schema.lower(), table.view.lower())] = table
     if changed:
         text = text_of(connection, tree)
-    return Statement(text, tuple(tables.values()), query=text, has_conditions=has_conditions, names_files=names_files)
+    return Statement(
+        text,
+        tuple(tables.values()),
+        query=text,
+        has_conditions=has_conditions,
+        names_files=names_files,
+        conditions=conditions,
+    )
 
 
 def _is_condition(node: Mapping[str, Any]) -> bool:
