@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.connector.files import quoted
+from hudi_hive.connector.files import quoted, text_literal
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 
@@ -23,7 +23,6 @@ _COMPARISONS: Final = {
     "COMPARE_GREATERTHAN": ">",
     "COMPARE_GREATERTHANOREQUALTO": ">=",
 }
-_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _OF_NUMBERS: Final = frozenset({"year", "month", "day", "hour", "length"})
 """Functions of dates, times in UTC and texts whose results are those of Spark, of which indexes are."""
 _TEXTS: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -87,11 +86,15 @@ def _conjuncts(condition: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any
 def _condition(item: Mapping[str, Any], named: set[str]) -> str | None:
     operator = _COMPARISONS.get(str(item.get("type")))
     if operator is not None:
-        call, value = _call(item["left"], named), item["right"]
+        left, right = item["left"], item["right"]
+        call = _call(left, named) or _call(right, named)
         if call is None:
-            call, value, operator = _call(item["right"], named), item["left"], _TURNED[operator]
-        literal = None if call is None else _literal(call[0], value, is_equal=operator == "=")
-        return None if call is None or literal is None else f"{call[1]} {operator} {literal}"
+            return None
+        first = _literal(call[0], left, is_equal=operator == "=")
+        second = _literal(call[0], right, is_equal=operator == "=")
+        if first is not None:
+            return f"{first} {operator} {call[1]}"
+        return None if second is None else f"{call[1]} {operator} {second}"
     if item.get("type") != "COMPARE_IN":
         return None
     first, *others = item["children"]
@@ -127,4 +130,4 @@ def _literal(function: str, item: Mapping[str, Any], *, is_equal: bool) -> str |
         return text if literal.get("kind") == "INTEGER" and _SMALL.fullmatch(text) else None
     if literal.get("kind") != "STRING" or not is_equal or not _TEXTS[function](text):
         return None
-    return "'" + text.replace("'", "''") + "'"
+    return text_literal(text)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from hudi_hive.connector.files import quoted
+from hudi_hive.connector.files import quoted, text_literal
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
 from hudi_hive.sql.statement import message_of
 
@@ -191,4 +191,4 @@ def _connect(settings: Mapping[str, Any], folders: frozenset[str]) -> DuckDBPyCo
 
 
 def _literal(value: object) -> str:
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+    return str(value) if isinstance(value, int) else text_literal(str(value))

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from hudi_hive.connector.files import quoted, text_literal
 from hudi_hive.errors import SqlError, UnsupportedTableError
 from hudi_hive.sql.statement import TableName, text_of, tree_nodes, tree_of
 
@@ -140,7 +141,7 @@ def select_of(view: ConnectorView, plain: PlainView, names: Sequence[str]) -> st
     for number, (name, kind) in enumerate(view.columns):
         target = _duckdb_type(kind)
         column = f"c{number}" if target is None else f"CAST(c{number} AS {target})"
-        columns.append(f"{column} AS {_quoted(name)}")
+        columns.append(f"{column} AS {quoted(name)}")
     aliases = ", ".join(f"c{number}" for number in range(len(view.columns)))
     return f"SELECT {', '.join(columns)} FROM ({plain.text}) AS q({aliases})"
 
@@ -166,9 +167,9 @@ def _text_of(view: ConnectorView) -> str:
                 raise _refused(view, f"a text with a backslash: {part}")
             if parts and parts[-1][-1:] == "'":
                 raise _refused(view, "texts side by side")
-            parts.append("'" + part[1:-1].replace("'", "''") + "'")
+            parts.append(text_literal(part[1:-1]))
         elif mark == "`":
-            parts.append(_quoted(part[1:-1].replace("``", "`")))
+            parts.append(quoted(part[1:-1].replace("``", "`")))
         elif part.startswith(("--", "/*")):
             parts.append(" ")
         else:
@@ -240,10 +241,6 @@ def _check_expression(view: ConnectorView, node: dict[str, Any], kind: str, type
             raise _refused(view, "LIKE with a backslash")
     if kind == "STAR" and (node.get("exclude_list") or node.get("replace_list") or node.get("columns")):
         raise _refused(view, "a * but for some columns")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _refused(view: ConnectorView, what: str, remedy: str | None = None) -> UnsupportedTableError:

@@ -201,7 +201,7 @@ def test_bloom_filters_need_no_function(tmp_path):
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_indexes_of_regular_expressions_are_kept_in_step(version, tmp_path):
+def test_each_write_updates_indexes_of_regular_expressions(version, tmp_path):
     fields = {"record_keys": ["id"], "partition_fields": ["city"], "ordering_fields": ["ver"]}
     table = HudiTable.create(tmp_path / "t", name="t", version=version, table_type="MERGE_ON_READ", **fields)
     table.insert(rows(*map(row, range(12))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.connector.files.division import DividedPlan, FileSet, divide
 from hudi_hive.connector.files.division_cache import DivisionCache
-from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted
+from hudi_hive.connector.files.duckdb_files import DuckDBFiles, quoted, text_literal
 from hudi_hive.connector.files.duckdb_view import FileSource, create_duckdb_view, divide_whole
 from hudi_hive.connector.files.merged_slices import MergedSlices
 from hudi_hive.connector.files.polars_files import PolarsFiles
@@ -23,4 +23,5 @@ __all__ = [
     "divide",
     "divide_whole",
     "quoted",
+    "text_literal",
 ]

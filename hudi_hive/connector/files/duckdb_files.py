@@ -73,7 +73,7 @@ class DuckDBFiles:
         """DuckDB's types of the columns of a layout."""
         import duckdb
 
-        source = f"read_parquet({_text(files.paths[0])}, {_READING})"
+        source = f"read_parquet({text_literal(files.paths[0])}, {_READING})"
         try:
             return self._described(files.layout, lambda: _types_of(self._connection, source))
         except duckdb.Error:
@@ -99,7 +99,7 @@ class DuckDBFiles:
         """A SELECT for each set of a plan, with the plan's columns."""
         condition = ""
         if divided.commit_times is not None:
-            listed = ", ".join(_text(time) for time in divided.commit_times)
+            listed = ", ".join(text_literal(time) for time in divided.commit_times)
             condition = f" WHERE f.{quoted(COMMIT_TIME_COLUMN)} IN ({listed})" if listed else " WHERE false"
         return [self._select(files) + condition for files in divided.sets if not files.replaced]
 
@@ -117,7 +117,7 @@ class DuckDBFiles:
 
     def _select(self, files: FileSet) -> str:
         columns = ", ".join(self._column(column) for column in files.columns)
-        paths = ", ".join(_text(path) for path in files.paths)
+        paths = ", ".join(text_literal(path) for path in files.paths)
         rows = max(files.rows, 1)
         return f"SELECT {columns} FROM read_parquet([{paths}], {_READING}, explicit_cardinality = {rows}) AS f"
 
@@ -150,15 +150,16 @@ def _literal(value: pa.Scalar) -> str | None:
     if plain is None:
         return "NULL"
     if isinstance(plain, str):
-        return None if "\0" in plain else _text(plain)
+        return None if "\0" in plain else text_literal(plain)
     if isinstance(plain, bool):
         return str(plain).lower()
     if isinstance(plain, (int, Decimal)):
-        return _text(str(plain))
+        return text_literal(str(plain))
     if isinstance(plain, dt.date) and not isinstance(plain, dt.datetime):
-        return _text(plain.isoformat())
+        return text_literal(plain.isoformat())
     return None
 
 
-def _text(text: str) -> str:
+def text_literal(text: str) -> str:
+    """A text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
