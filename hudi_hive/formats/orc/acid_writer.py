@@ -2,7 +2,7 @@
 
 An update is a delete event and an insert event (HIVE-14035). Readers trust the order of a file: deletes that are not
 ascending by (write id, bucket property, row id) are lost without an error, so nothing else is written. Arrow's writer
-makes the stripes; what Hive 3.1 needs in the footer is put in afterwards.
+makes the rows of inserts; what Hive 3.1 needs in the footer is put in afterwards.
 
 Source: docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-footer.
 """
@@ -10,10 +10,10 @@ Source: docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,26 +42,25 @@ from hudi_hive.formats.orc.acid import (
     Key,
     first_descent,
 )
-from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns, MadeColumn, RowNumbers
+from hudi_hive.formats.orc.constant_columns import ConstantColumns
 from hudi_hive.formats.orc.held_output import HeldOutput
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
+from hudi_hive.formats.orc.made_columns import BLOCK, ConstantColumn, MadeColumn, NumberColumn, RowNumbers
+from hudi_hive.formats.orc.null_rows import NullRowFile
 from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 from hudi_hive.formats.orc.tail import parse_tail
 from hudi_hive.formats.orc.writable import has_early_fraction
 
-if TYPE_CHECKING:
-    from pyarrow import orc
-
 CODECS: Final = ("zlib", "snappy", "uncompressed")
 """Compressions that every Hive from 3.1 on reads; zstd is not one of them."""
 
-OPERATION, ORIGINAL, BUCKET, ROW, CURRENT = (field.name for field in ACID_FIELDS)
+ROW_COLUMN: Final = "row"
+"""The column behind those of the event."""
+
+Longs = npt.NDArray[np.int64]
 
 _ROWS: Final = 1 << 16
 """Rows that become events at a time."""
-
-_DELETED_ROWS: Final = 4096
-"""Events of deletes that the ORC writer takes at a time: they are small."""
 
 
 class Sink(Protocol):
@@ -135,11 +134,8 @@ class AcidFileWriter(ABC):
         self._row_type = pa.struct([(name, kind.arrow) for name, kind, _ in self._columns])
         self._write_id, self._bucket = write_id, bucket
         self._codec, self._stripe_bytes = codec, stripe_bytes
-        self._held = HeldOutput()
         self._size = self._rows = 0
         self._closed = False
-
-    _writer: orc.ORCWriter | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -161,43 +157,11 @@ class AcidFileWriter(ABC):
         """Abandon the file; the bytes that the sink has are no ORC file."""
         if not self._closed:
             self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-            self._held.take()
+            self._release()
 
-    def _begin(self, constants: Mapping[str, int], *, counts: bool = False, batch_rows: int = 1024) -> None:
-        """Begin the file.
-
-        Args:
-            constants: columns of events that are the same in all of them.
-            counts: whether row ids are 0, 1, 2 ….
-            batch_rows: rows that the writer takes at a time.
-        """
-        import pyarrow.orc as orc  # few tables have ORC files
-
-        self._writer = orc.ORCWriter(
-            self._held,
-            batch_size=batch_rows,
-            compression=self._codec,
-            compression_block_size=BLOCK,
-            stripe_size=self._stripe_bytes,
-        )
-        made: dict[str, MadeColumn] = {ROW: RowNumbers(ROW)} if counts else {}
-        for field in ACID_FIELDS:
-            if field.name in constants:
-                kind: Literal["int", "bigint"] = "int" if field.type == pa.int32() else "bigint"
-                made[field.name] = ConstantColumn(field.name, kind, constants[field.name])
-        self._others = [field for field in ACID_FIELDS if field.name not in made]
-        fields = [made.get(field.name, field.name) for field in ACID_FIELDS]
-        self._made = ConstantColumns([*fields, "row"], self._codec, self._path or "")
-
-    def _append(self, keys: Mapping[str, Ints], row: pa.StructArray) -> None:
-        """Write events; the arguments are the columns whose runs are not made here."""
-        arrays = [pa.array(keys[field.name], field.type) for field in self._others]
-        names = [*(field.name for field in self._others), "row"]
-        assert self._writer is not None
-        self._writer.write(pa.Table.from_arrays([*arrays, row], names=names))
-        self._drain(self._made.add(self._held.take()))
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of what is not written yet."""
 
     def _drain(self, data: bytes) -> None:
         if data:
@@ -218,11 +182,11 @@ class AcidFileWriter(ABC):
         if not self._rows:
             self.discard()
             raise MutationStateError("an ACID file without events", path=self._path)
-        self._finish()
+        data = b""
+        for part in self._finished():
+            self._drain(data)
+            data = part
         self._closed = True
-        assert self._writer is not None
-        self._writer.close()
-        data = self._made.finish(self._held.take())
         tail = parse_tail(data, self._path or "")
         ends = np.cumsum(tail.stripe_rows) - 1
         index = "".join("{},{},{};".format(*self._key(int(end))) for end in ends)
@@ -232,8 +196,8 @@ class AcidFileWriter(ABC):
         return WrittenAcidFile(self._size, self._rows, len(ends), self._key(0), self._key(self._rows - 1))
 
     @abstractmethod
-    def _finish(self) -> None:
-        """Write what was deferred to the end of the file."""
+    def _finished(self) -> Iterable[bytes]:
+        """What is not written yet, in parts; the last one has the tail."""
 
     @abstractmethod
     def _key(self, place: int) -> Key:
@@ -273,9 +237,15 @@ class DeltaWriter(AcidFileWriter):
             stripe_bytes=stripe_bytes,
             path=path,
         )
+        import pyarrow.orc as orc  # few tables have ORC files
+
         self._units: dict[str, pa.DataType] = {}
-        by_column = {ORIGINAL: write_id, BUCKET: self._property}
-        self._begin({OPERATION: INSERT, CURRENT: write_id, **by_column}, counts=True)
+        self._held = HeldOutput()
+        self._writer = orc.ORCWriter(
+            self._held, compression=codec, compression_block_size=BLOCK, stripe_size=stripe_bytes
+        )
+        events = _event_columns(operation=INSERT, original=write_id, bucket=self._property, row=None, current=write_id)
+        self._made = ConstantColumns([*events, ROW_COLUMN], codec, path or "")
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Append rows.
@@ -299,9 +269,9 @@ class DeltaWriter(AcidFileWriter):
             part = table.slice(start, _ROWS)
             arrays = [self._value(name, kind, text, part[name]) for name, kind, text in self._columns]
             row = pa.StructArray.from_arrays(arrays, names=[name for name, _, _ in self._columns])
-            count = part.num_rows
-            self._append({}, row)
-            self._rows += count
+            self._writer.write(pa.Table.from_arrays([row], names=[ROW_COLUMN]))
+            self._drain(self._made.add(self._held.take()))
+            self._rows += part.num_rows
 
     def _value(self, name: str, kind: HiveType, text: str, column: pa.ChunkedArray) -> pa.Array:
         target = kind.arrow
@@ -321,8 +291,13 @@ class DeltaWriter(AcidFileWriter):
             raise UnsupportedAcidValueError(f"column {name}, {text}: {problem[0]}", path=self._path, remedy=problem[1])
         return with_null_struct_children(array)
 
-    def _finish(self) -> None:
-        """Do nothing; inserts are written at once."""
+    def _release(self) -> None:
+        self._writer.close()
+        self._held.take()
+
+    def _finished(self) -> Iterable[bytes]:
+        self._writer.close()
+        yield self._made.finish(self._held.take())
 
     def _key(self, place: int) -> Key:
         return self._write_id, self._property, place
@@ -337,7 +312,7 @@ class DeleteDeltaWriter(AcidFileWriter):
     Args: as :class:`AcidFileWriter`.
     """
 
-    _keys: tuple[list[Ints], list[Ints], list[Ints]] | None = None
+    _keys: tuple[list[Longs], list[Longs], list[Longs]] | None = None
 
     def write(self, write_ids: Ints, properties: Ints, row_ids: Ints) -> None:
         """Append delete events, which ascend by (write id, bucket property, row id) over all calls.
@@ -367,16 +342,30 @@ class DeleteDeltaWriter(AcidFileWriter):
             kept.append(part)
         self._rows += count
 
-    def _finish(self) -> None:
-        """Write all events, as only now it is certain whether they are of one transaction and statement."""
-        keys = dict(zip((ORIGINAL, BUCKET, ROW), self._joined(), strict=True))
-        ends = {name: int(keys[name][0]) for name in (ORIGINAL, BUCKET)}
-        same = {name: value for name, value in ends.items() if (keys[name] == value).all()}
-        self._begin({OPERATION: DELETE, CURRENT: self._write_id, **same}, batch_rows=_DELETED_ROWS)
-        rows = pa.nulls(min(_ROWS, self._rows), self._row_type)
-        for start in range(0, self._rows, _ROWS):
-            events = {name: values[start : start + _ROWS] for name, values in keys.items()}
-            self._append(events, rows.slice(0, len(events[ROW])))
+    def _release(self) -> None:
+        self._keys = None
+
+    def _finished(self) -> Iterable[bytes]:
+        """All events, as only now it is certain which parts of the identifiers are the same in all of them."""
+        write_ids, properties, row_ids = self._joined()
+        one_writer = write_ids[0] == write_ids[-1]  # they ascend
+        one_property = (properties == properties[0]).all()
+        columns = _event_columns(
+            operation=DELETE,
+            original=int(write_ids[0]) if one_writer else write_ids,
+            bucket=int(properties[0]) if one_property else properties,
+            row=row_ids,
+            current=self._write_id,
+        )
+        file = NullRowFile(
+            columns,
+            ROW_COLUMN,
+            self._row_type,
+            codec=self._codec,
+            rows=self._rows,
+            stripe_bytes=self._stripe_bytes,
+        )
+        return file.parts()
 
     def _check(self, keys: list[npt.NDArray[np.int64]]) -> None:
         if min(keys[0].min(), keys[2].min()) < 0:
@@ -400,7 +389,7 @@ class DeleteDeltaWriter(AcidFileWriter):
             remedy="order them by write id, bucket property and row id, each row once",
         )
 
-    def _joined(self) -> tuple[Ints, ...]:
+    def _joined(self) -> tuple[Longs, ...]:
         assert self._keys is not None
         joined = tuple(part[0] if len(part) == 1 else np.concatenate(part) for part in self._keys)
         for kept, part in zip(self._keys, joined, strict=True):
@@ -412,6 +401,22 @@ class DeleteDeltaWriter(AcidFileWriter):
 
     def _stats(self) -> str:
         return f"0,0,{self._rows}"
+
+
+def _event_columns(
+    *, operation: int, original: int | Longs, bucket: int | Longs, row: Longs | None, current: int
+) -> list[MadeColumn]:
+    """The columns before the row, of one value or of those given; without row ids they count from 0 on."""
+    columns: list[MadeColumn] = []
+    for field, values in zip(ACID_FIELDS, (operation, original, bucket, row, current), strict=True):
+        kind: Literal["int", "bigint"] = "int" if field.type == pa.int32() else "bigint"
+        if values is None:
+            columns.append(RowNumbers(field.name))
+        elif isinstance(values, int):
+            columns.append(ConstantColumn(field.name, kind, values))
+        else:
+            columns.append(NumberColumn(field.name, kind, values))
+    return columns
 
 
 def _row_key(keys: Sequence[Ints], place: int) -> Key:

@@ -1,21 +1,34 @@
-"""Decodes ORC's run-length encoded whole numbers, versions 1 and 2, without a sign.
+"""Decodes ORC's run-length encoded whole numbers without a sign, versions 1 and 2, and encodes signed ones, version 2.
 
 Source: ORC specification v1, "Run Length Encoding"; docs/format/hive.md#hive-acid-events has what Hive writes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from hudi_hive.formats.orc.footer import read_varint
+from hudi_hive.formats.orc.tail import varint
 
 Numbers = npt.NDArray[np.uint64]
 
 _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 """Bits of a value by the five bits that encode them."""
+
+_LONGEST: Final = 512
+"""Numbers of the longest run."""
+
+_PACKED_WIDTHS: Final = (2, 4, 8, 16, 32, 64)
+"""Bits of the values that are packed here, which are whole bytes or parts of one."""
+
+_PACKED_ENDS: Final = np.array([1 << width for width in _PACKED_WIDTHS[:-1]], np.uint64)
+_MOST_CACHED: Final = 1024
+"""Runs that are remembered: those of other files of as many rows are the same."""
 
 
 def unsigned_numbers(data: bytes, count: int, *, version: int) -> Numbers:
@@ -119,3 +132,126 @@ def _bits(data: bytes, position: int, width: int, count: int) -> tuple[Numbers, 
     bits = np.unpackbits(np.frombuffer(taken, np.uint8))[: width * count].reshape(count, width).astype(np.uint64)
     shifts = np.arange(width - 1, -1, -1, dtype=np.uint64)
     return np.bitwise_or.reduce(bits << shifts, axis=1, initial=np.uint64(0)), position + length
+
+
+@lru_cache(_MOST_CACHED)
+def constant_runs(value: int, count: int) -> bytes:
+    """Encode one number ``count`` times, in runs as long as the format allows.
+
+    Args:
+        value: the number, of at most 64 bits with its sign.
+        count: how often.
+    """
+    whole, rest = divmod(count, _LONGEST)
+    return _constant_run(value, _LONGEST) * whole + (_constant_run(value, rest) if rest else b"")
+
+
+def _constant_run(number: int, count: int) -> bytes:
+    value = zigzag(number)
+    if count < 3:
+        return _direct([value] * count)
+    if count <= 10:
+        width = max(1, (value.bit_length() + 7) // 8)
+        return bytes([(width - 1) << 3 | count - 3]) + value.to_bytes(width, "big")
+    return _even(value, 0, count)
+
+
+@lru_cache(_MOST_CACHED)
+def counting_runs(first: int, count: int) -> bytes:
+    """Encode ``count`` numbers from ``first`` on, each one more than that before it, in runs as long as possible.
+
+    Args:
+        first: the first number, not negative.
+        count: how many.
+    """
+    end = first + count
+    return b"".join(_counting_run(start, min(_LONGEST, end - start)) for start in range(first, end, _LONGEST))
+
+
+def _counting_run(first: int, count: int) -> bytes:
+    if count < 3:
+        return _direct([zigzag(value) for value in range(first, first + count)])
+    return _even(zigzag(first), 1, count)
+
+
+def number_runs(values: npt.NDArray[np.int64]) -> bytes:
+    """Encode any numbers that are not negative, in runs as long as the format allows.
+
+    Args:
+        values: the numbers; those that ascend, and those that are evenly apart, take fewest bytes.
+    """
+    if len(values) > 2 and int(values[-1]) - int(values[0]) == len(values) - 1 and (np.diff(values) == 1).all():
+        return counting_runs(int(values[0]), len(values))
+    whole = len(values) // _LONGEST * _LONGEST
+    rest = values[whole:]
+    return b"".join([*_runs(values[:whole].reshape(-1, _LONGEST)), *(_runs(rest.reshape(1, -1)) if len(rest) else ())])
+
+
+def _runs(rows: npt.NDArray[np.int64]) -> Iterator[bytes]:
+    """Encode each row of a matrix as a run: steps of one size, steps that are none of them negative, or the numbers."""
+    if not rows.size:
+        return
+    count = rows.shape[1]
+    if count < 3:
+        yield from (_direct([zigzag(value) for value in row]) for row in rows.tolist())
+        return
+    steps = np.diff(rows, axis=1)
+    least, most = steps.min(axis=1), steps.max(axis=1)
+    even, rising = least == most, least >= 0
+    bits = np.where(rising[:, np.newaxis], np.pad(steps[:, 1:], ((0, 0), (0, 2))), rows << 1).astype(np.uint64)
+    packed = _packed_rows(bits, np.flatnonzero(~even), np.where(rising, count - 2, count))
+    heads = zip(rows[:, 0].tolist(), steps[:, 0].tolist(), even.tolist(), rising.tolist(), strict=True)
+    for (first, step, is_even, is_rising), (code, body) in zip(heads, packed, strict=True):
+        if is_even:
+            yield _even(zigzag(first), step, count)
+            continue
+        head = bytes([(3 if is_rising else 1) << 6 | code << 1 | (count - 1) >> 8, count - 1 & 255])
+        yield head + (varint(zigzag(first)) + varint(zigzag(step)) if is_rising else b"") + body
+
+
+def _packed_rows(
+    rows: npt.NDArray[np.uint64], chosen: npt.NDArray[np.intp], lengths: npt.NDArray[np.int64]
+) -> Sequence[tuple[int, bytes]]:
+    """For each row the code of a width that all of its numbers have, and as many of them as told, packed in bits.
+
+    Args:
+        rows: a matrix of numbers.
+        chosen: the rows that are packed; the others have no bytes.
+        lengths: how many numbers of each row are packed.
+    """
+    packed = [(0, b"")] * len(rows)
+    widths = np.searchsorted(_PACKED_ENDS, rows[chosen].max(axis=1), side="right") if len(chosen) else chosen
+    for number in set(widths.tolist()):
+        width = _PACKED_WIDTHS[number]
+        same = chosen[widths == number]
+        for row, taken in zip(same.tolist(), _packed_bits(rows[same], width), strict=True):
+            length = (int(lengths[row]) * width + 7) // 8
+            packed[row] = _WIDTHS.index(width), taken[:length].tobytes()
+    return packed
+
+
+def _packed_bits(rows: npt.NDArray[np.uint64], width: int) -> npt.NDArray[np.uint8]:
+    """The numbers of each row in so many bits each, the highest first; zeros fill the last byte."""
+    if width >= 8:
+        return np.ascontiguousarray(rows.astype(f">u{width // 8}")).view(np.uint8)
+    each = 8 // width
+    filled = np.pad(rows.astype(np.uint8), ((0, 0), (0, -rows.shape[1] % each)))
+    packed = np.zeros((len(filled), filled.shape[1] // each), np.uint8)
+    for place in range(each):
+        packed |= filled[:, place::each] << (8 - width * (place + 1))
+    return packed
+
+
+def _direct(values: Sequence[int]) -> bytes:
+    """A run of one or two numbers, of 64 bits each."""
+    return bytes([1 << 6 | 31 << 1, len(values) - 1]) + b"".join(value.to_bytes(8, "big") for value in values)
+
+
+def _even(value: int, difference: int, count: int) -> bytes:
+    """A run whose numbers differ by the same from one to the next."""
+    return bytes([3 << 6 | (count - 1) >> 8, count - 1 & 255]) + varint(value) + varint(zigzag(difference))
+
+
+def zigzag(value: int) -> int:
+    """The number without a sign that stands for a signed one, as 0, 1, 2 and 3 do for 0, -1, 1 and -2."""
+    return value << 1 if value >= 0 else (-value << 1) - 1

@@ -173,6 +173,16 @@ def message_field(number: int, value: int | bytes) -> bytes:
     return bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
 
 
+def replaced_numbers(message: bytes, numbers: Mapping[int, int]) -> bytes:
+    """Replace the numbers in some fields of a protobuf message.
+
+    Args:
+        message: what has the fields.
+        numbers: new values by the fields' numbers.
+    """
+    return b"".join(message_field(number, numbers.get(number, value)) for number, value in message_fields(message))
+
+
 def number_field(number: int, value: int) -> bytes:
     """A protobuf field that holds a varint."""
     return varint(number << 3) + varint(value)

@@ -12,37 +12,17 @@ import pytest
 from pyarrow import orc
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.orc import constant_columns as orc_constants
+from hudi_hive.formats.orc import made_columns as orc_made
 from hudi_hive.formats.orc.acid_writer import CODECS
-from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns, MadeColumn, RowNumbers
-from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.orc.constant_columns import ConstantColumns
+from hudi_hive.formats.orc.footer import message_fields
+from hudi_hive.formats.orc.held_output import HeldOutput
+from hudi_hive.formats.orc.made_columns import BLOCK, ConstantColumn, MadeColumn, RowNumbers
 from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
+from tests.formats.shared.orc_files import Parsed, same_but_runs
 
 ENDS = (-(1 << 63), (1 << 63) - 1, -1, 0)
 COUNTS = [1, 2, 3, 10, 11, 511, 512, 513, 514, 515, 522, 523, 9_999, 10_000, 10_001, 10_002, 20_000, 21_025]
-
-
-class Sink:
-    """What Arrow's writer writes to."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def write(self, data: bytes) -> int:
-        self.parts.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> None:
-        """The parts stay."""
-
-    def take(self) -> list[bytes]:
-        parts, self.parts = self.parts, []
-        return parts
 
 
 def made(
@@ -55,7 +35,7 @@ def made(
     **options: Any,
 ) -> tuple[bytes, list[int]]:
     """A file with columns put in, and the bytes that each write and the end have brought."""
-    sink, columns = Sink(), ConstantColumns(fields, codec, "f")
+    sink, columns = HeldOutput(), ConstantColumns(fields, codec, "f")
     writer = orc.ORCWriter(sink, compression=codec, compression_block_size=block, **options)
     rows = -(-table.num_rows // writes)
     parts = []
@@ -105,83 +85,8 @@ FIELDS = (
 )
 
 
-class Parsed:
-    """All that a file's footers say."""
-
-    def __init__(self, data: bytes) -> None:
-        postscript = dict(message_fields(data[-1 - data[-1] : -1]))
-        numbers = {number: value for number, value in postscript.items() if isinstance(value, int)}
-        self.packing, self.block = numbers.get(2, 0), numbers.get(3, BLOCK)
-        end = len(data) - 1 - data[-1]
-        self.metadata = self.unpacked(data[end - numbers[1] - numbers[5] : end - numbers[1]])
-        self.footer = list(message_fields(self.unpacked(data[end - numbers[1] : end])))
-        self.stripes = []
-        for message in (value for number, value in self.footer if number == 3):
-            assert isinstance(message, bytes)
-            fields = {number: whole_number(value) for number, value in message_fields(message)}
-            self.stripes.append((fields[5], self.stripe(data, fields)))
-
-    def unpacked(self, data: bytes) -> bytes:
-        found = unpacked(data, self.packing, self.block)
-        assert found is not None
-        return found
-
-    def stripe(self, data: bytes, fields: dict[int, int]) -> tuple[list[Any], dict[tuple[int, int], bytes]]:
-        """Encodings and what else the footer says, and streams by kind and column."""
-        start = fields[1]
-        at = start + fields[2] + fields[3]
-        streams, others = {}, []
-        for number, value in message_fields(self.unpacked(data[at : at + fields[4]])):
-            if number == 1:
-                assert isinstance(value, bytes)
-                entry = dict(message_fields(value))
-                kind, column, length = (whole_number(entry.get(part, 0)) for part in (1, 2, 3))
-                streams[kind, column] = data[start : start + length]
-                start += length
-            else:
-                others.append((number, value))
-        assert start == at
-        return others, streams
-
-    def index(self, streams: dict[tuple[int, int], bytes], column: int) -> list[tuple[list[int], bytes]]:
-        """Positions and statistics of a column's row groups."""
-        found = []
-        for _, entry in message_fields(self.unpacked(streams[6, column])):
-            assert isinstance(entry, bytes)
-            fields = dict(message_fields(entry))
-            positions, statistics = fields.get(1, b""), fields[2]
-            assert isinstance(positions, bytes) and isinstance(statistics, bytes)
-            found.append((list(orc_constants._varints(positions)), statistics))
-        return found
-
-
 def read(data: bytes, columns: list[str] | None = None) -> pa.Table:
     return orc.ORCFile(io.BytesIO(data)).read(columns)
-
-
-def same_but_runs(data: bytes, table: pa.Table, constants: Sequence[int], codec: str, **options: Any) -> None:
-    """A file says of a table what Arrow's says of it."""
-    sink = Sink()
-    writer = orc.ORCWriter(sink, compression=codec, compression_block_size=BLOCK, **options)
-    writer.write(table)
-    writer.close()
-    ours, arrows = Parsed(data), Parsed(b"".join(sink.parts))
-    assert ours.metadata == arrows.metadata
-    left_out = {2, 3}  # bytes, and the places of stripes
-    assert [one for one in ours.footer if one[0] not in left_out] == [
-        one for one in arrows.footer if one[0] not in left_out
-    ]
-    assert len(ours.stripes) == len(arrows.stripes)
-    for (rows, (others, streams)), (arrows_rows, (arrows_others, arrows_streams)) in zip(
-        ours.stripes, arrows.stripes, strict=True
-    ):
-        assert (rows, others, list(streams)) == (arrows_rows, arrows_others, list(arrows_streams))
-        for kind, column in streams:
-            if column not in constants:
-                assert streams[kind, column] == arrows_streams[kind, column]
-            elif kind == 6:
-                found = ours.index(streams, column)
-                assert [one for _, one in found] == [one for _, one in arrows.index(arrows_streams, column)]
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -251,7 +156,7 @@ def test_a_footer_of_several_chunks() -> None:
 def test_row_groups_begin_where_the_index_says(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that look for some of the rows begin to read there."""
     # Compressed, such runs would be too few bytes to see a place among them.
-    monkeypatch.setattr(orc_constants, "_compressed", lambda data, packing: data)
+    monkeypatch.setattr(orc_made, "_compressed", lambda data, packing: data)
     table = pa.table({"n": np.arange(4_000_001)})
     fields = (ConstantColumn("x", "bigint", 1 << 40), "n")
     data, _ = made(table, fields, codec)
