@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
 
 from hudi_hive.errors import TransactionConflictError, TransactionLockError
-from hudi_hive.formats.orc import DeltaWriter, parse_hive_type
+from hudi_hive.formats.orc import DeleteDeltaWriter, DeltaWriter, parse_hive_type
 from hudi_hive.metastore import DataOperationType, HiveMetastore, LockKind, LockPart, TransactionClient
 from hudi_hive.mutation.acid_write import (
     MergeRecords,
@@ -95,8 +96,10 @@ def test_hive_reads_values_of_all_types(judge: Judge, version: int) -> None:
 
 
 def test_hive_reads_files_of_many_stripes(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In several parts, with deletes in all of them."""
+    """In several parts, with deletes in all of them, which are many stripes, too."""
     monkeypatch.setattr(groups, "DeltaWriter", partial(DeltaWriter, stripe_bytes=1 << 16))
+    monkeypatch.setattr(groups, "DeleteDeltaWriter", partial(DeleteDeltaWriter, stripe_bytes=1 << 13))
+    remaining = np.random.default_rng(1).random(_MANY) < 0.2
     name = judge.make(buckets=-1)
     numbers = pa.array(range(_MANY), pa.int32())
     texts = pa.array([hashlib.sha256(str(number).encode()).hexdigest() for number in range(_MANY)])
@@ -108,11 +111,13 @@ def test_hive_reads_files_of_many_stripes(judge: Judge, monkeypatch: pytest.Monk
         with client.new_transaction() as transaction:
             rows = transaction.reader("default", name).read(["id"])
             with MutatorCoordinator(transaction.table("default", name)) as coordinator:
-                coordinator.delete_batch(rows.take(pa.array(range(0, _MANY, 2))))
+                coordinator.delete_batch(rows.filter(pa.array(~remaining)))
             transaction.accept(coordinator.close())
     (file,) = (judge.server.warehouse / name).glob("delta_*/bucket_00000")
     assert orc.ORCFile(str(file)).nstripes > 3 and file.stat().st_size > 4 << 18
-    assert [row[0] for row in judge.see(name).values()] == list(range(1, _MANY, 2))
+    (file,) = (judge.server.warehouse / name).glob("delete_delta_*/bucket_00000")
+    assert orc.ORCFile(str(file)).nstripes == 2
+    assert [row[0] for row in judge.see(name).values()] == np.flatnonzero(remaining).tolist()
 
 
 def test_hive_reads_far_times_as_we_do(judge: Judge) -> None:
