@@ -142,7 +142,7 @@ class ParquetWriter:
         compression: str | Mapping[str, str] | None = "snappy",
         write_statistics: bool | Sequence[str] = True,
         use_deprecated_int96_timestamps: bool | None = None,
-        compression_level: int | None = None,
+        compression_level: int | dict[str, int] | None = None,
         **options: Any,
     ) -> None: ...
     def write(self, table_or_batch: Table | RecordBatch, row_group_size: int | None = None) -> None: ...

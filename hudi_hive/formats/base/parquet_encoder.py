@@ -18,10 +18,14 @@ import pyarrow.parquet as pq
 
 from hudi_hive.formats.base.base_file_writer import RECORD_KEY, FileFooter, RowEncoder
 from hudi_hive.formats.base.settings import CODECS, ParquetSettings, checked_codec
+from hudi_hive.names import COMMIT_SEQNO_COLUMN
 
 _SCHEMA: Final = "parquet.avro.schema"
 
 _DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
+
+_LEVEL_OF_KEYS: Final = 2
+"""Level of gzip for record keys and sequence numbers."""
 
 _SAMPLE_ROWS: Final = 4_000
 """Rows that tell whether a dictionary is worth its bytes."""
@@ -56,7 +60,7 @@ class ParquetEncoder(RowEncoder):
                 stream,
                 first.schema,
                 compression=None if self._codec == "uncompressed" else self._codec,
-                compression_level=CODECS[self._codec],
+                compression_level=_levels(first.schema, self._codec),
                 data_page_size=self._settings.page_bytes,
                 use_dictionary=_with_few_values(first) if self._settings.dictionary else False,
                 version="2.6",
@@ -113,6 +117,18 @@ class ParquetEncoder(RowEncoder):
         writer.add_key_value_metadata(footer.texts(_SCHEMA))
         writer.close()
         return _sizes(writer)
+
+
+def _levels(schema: pa.Schema, codec: str) -> int | dict[str, int] | None:
+    """The level of compression of all columns, or of each.
+
+    Keys and sequence numbers are texts that begin alike, which gzip makes as small with less effort: of 250,000 keys
+    of 15 characters 656 kB in place of 649, in half of the time.
+    """
+    level = CODECS[codec]
+    if codec != "gzip" or level is None or any(pa.types.is_nested(entry.type) for entry in schema):
+        return level  # Arrow wants the names of the leaves, which it makes itself
+    return {name: _LEVEL_OF_KEYS if name in (RECORD_KEY, COMMIT_SEQNO_COLUMN) else level for name in schema.names}
 
 
 def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:

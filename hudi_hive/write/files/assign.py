@@ -148,7 +148,11 @@ def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
     encoded = partitions.dictionary_encode()
     code = encoded.indices.to_numpy(zero_copy_only=False)
     lines = pc.index_in(assignment.column("partition").combine_chunks(), value_set=encoded.dictionary)
-    order_of_lines = np.argsort(lines.to_numpy(zero_copy_only=False), kind="stable")
+    places = lines.to_numpy(zero_copy_only=False)
+    order_of_lines = np.argsort(places, kind="stable")
+    if np.array_equal(places[order_of_lines], np.arange(len(encoded.dictionary))):
+        one_group_each: Ints = order_of_lines[code]  # without sorting the rows
+        return one_group_each
     sizes = assignment.column("rows").to_numpy()[order_of_lines]
     result = np.empty(len(code), np.int64)
     result[grouping_order(code, len(encoded.dictionary))] = np.repeat(order_of_lines, sizes)
@@ -157,8 +161,9 @@ def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
 
 def count_by_partition(partitions: pa.Array) -> dict[str, int]:
     """Count rows by their partition path."""
-    counted = pc.value_counts(partitions)
-    return dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
+    encoded = partitions.dictionary_encode()
+    counts = np.bincount(encoded.indices.to_numpy(zero_copy_only=False), minlength=len(encoded.dictionary))
+    return dict(zip(encoded.dictionary.to_pylist(), counts.tolist(), strict=True))
 
 
 def locate_inserts(rows: Ints, partitions: pa.Array, assignment: pa.Table) -> pa.Table:

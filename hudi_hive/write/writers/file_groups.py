@@ -139,8 +139,9 @@ def locate_in_file_groups(
         rows: number of each new row.
         slices: as of :func:`assign_file_groups`.
     """
-    assignment = assign_file_groups(client, config, count_by_partition(partitions), slices)
-    return LocatedInserts(locate_inserts(rows, partitions, assignment), small_groups_of(assignment))
+    encoded = partitions.dictionary_encode()
+    assignment = assign_file_groups(client, config, count_by_partition(encoded), slices)
+    return LocatedInserts(locate_inserts(rows, encoded, assignment), small_groups_of(assignment))
 
 
 def small_groups_of(assignment: pa.Table) -> frozenset[FileGroupId]:
@@ -174,6 +175,8 @@ def refuse_clustered_groups(client: MetaClient, *touching: pa.Table) -> None:
     Raises:
         WriteConflictError: there is such a group.
     """
+    if not client.timeline.pending_clustering().num_rows:
+        return
     groups = list(dict.fromkeys(group for table in touching for group in number_file_groups(table)[0]))
     touched = [{"partition": partition, "file_id": file_id, "kind": BASE} for partition, file_id in groups]
     refuse_clustered(client, pa.Table.from_pylist(touched, TOUCHED_SCHEMA))

@@ -172,10 +172,13 @@ class LocalWriter(Writer[pa.Table]):
             is_assigned = pc.is_valid(inserts.column("new_file_id"))
             assigned = _tagged_locations(inserts.filter(is_assigned), "new_file_id", new=True)
             new = inserts.filter(pc.invert(is_assigned)).column("row").to_numpy()
-        new = new[~marked.to_numpy(zero_copy_only=False)[new]]
-        partitions = records.rows.column(PARTITION_PATH).take(pa.array(new)).combine_chunks()
+        if pc.any(marked).as_py():
+            new = new[~marked.to_numpy(zero_copy_only=False)[new]]
+        paths = records.rows.column(PARTITION_PATH)
+        partitions = (paths if tags is None and len(new) == len(paths) else paths.take(pa.array(new))).combine_chunks()
         inserted = locate_in_file_groups(client, self.config, partitions, new, slices)
-        locations = pa.concat_tables([updated, assigned, inserted.locations])
+        some = [table for table in (updated, assigned) if table.num_rows]  # whose dictionaries are to be unified
+        locations = pa.concat_tables([*some, inserted.locations])
         return _Located(locations, deletes, inserted.small_groups)
 
 
