@@ -1,10 +1,13 @@
 """Writing without an engine: tables of each type next to plain Parquet of the same rows, in the same process.
 
     python benchmarks/write_local.py [--rows 2000000] [--version 8] [--partitions 8] [--no-metadata] [--codec gzip]
+                                     [--turns 5]
 
 Prints rows a second by wall clock and by CPU of a bulk_insert, an upsert of a tenth of the rows and a delete of a
 hundredth, for copy-on-write and merge-on-read, and of ``pyarrow.parquet`` with the same compression; and the process's
-peak memory. ``--profile`` tells where the time of each step goes.
+peak memory. ``--profile`` tells where the time of each step goes. ``--turns`` has plain Parquet and a
+bulk_insert into a new copy-on-write table by turns instead, so many times, and prints the ratios of each turn, and of
+the least and the median seconds of all but the first, which imports modules, too.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from __future__ import annotations
 import argparse
 import cProfile
 import gc
+import os
 import pstats
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -66,6 +70,48 @@ def timed(label: str, rows: int, run: Callable[[], object], profile: bool) -> No
         pstats.Stats(profiler).sort_stats("tottime").print_stats(18)
 
 
+def measured(run: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of a run: by the clock, and of CPU."""
+    gc.collect()
+    begin, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - begin, time.process_time() - cpu
+
+
+def by_turns(rows: pa.Table, arguments: argparse.Namespace, options: dict[str, str]) -> None:
+    """Plain Parquet and bulk inserts, one after the other."""
+    level = CODECS[arguments.codec]
+    taken: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    for turn in range(arguments.turns):
+        with tempfile.TemporaryDirectory() as folder:
+            plain = partial(pq.write_table, rows, f"{folder}/p", compression=arguments.codec, compression_level=level)
+            table = make_table(f"{folder}/table", "COPY_ON_WRITE", arguments.version)
+            taken.append((measured(plain), measured(partial(table.write, "bulk_insert", rows, options))))
+        tell(f"turn {turn + 1}", *taken[-1])
+    later = np.array(taken[1:] or taken)  # turn, contender, clock and CPU
+    tell("least", *later.min(axis=0).tolist())
+    tell("median", *np.median(later, axis=0).tolist())
+
+
+def tell(label: str, plain: Sequence[float], ours: Sequence[float]) -> None:
+    """One line: seconds by the clock and of CPU, and our speed as a share of that of plain Parquet."""
+    clock, cpu = (f"{one:6.2f} and {other:6.2f} s ({one / other:.2f})" for one, other in zip(plain, ours, strict=True))
+    print(f"{label:8} plain Parquet and bulk_insert: {clock}, CPU {cpu}, load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def make_table(path: str, kind: str, version: int) -> HudiTable:
+    """A table of rides."""
+    return HudiTable.create(
+        path,
+        name="rides",
+        table_type=kind,
+        version=version,
+        record_keys=["ride_id"],
+        partition_fields=["region"],
+        ordering_fields=["ts"],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2_000_000)
@@ -74,10 +120,14 @@ def main() -> None:
     parser.add_argument("--codec", default="gzip")
     parser.add_argument("--no-metadata", action="store_true")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--turns", type=int, default=0)
     given = parser.parse_args()
     options = {"hoodie.parquet.compression.codec": given.codec}
     options["hoodie.metadata.enable"] = "false" if given.no_metadata else "true"
     rows = make_rows(given.rows, given.partitions, 1)
+    if given.turns:
+        by_turns(rows, given, options)
+        return
     rng = np.random.default_rng(7)
     tenth = rng.choice(given.rows, given.rows // 10, replace=False)
     changes = make_rows(given.rows, given.partitions, 2, tenth)
@@ -91,15 +141,7 @@ def main() -> None:
             False,
         )
         for kind in ("COPY_ON_WRITE", "MERGE_ON_READ"):
-            table = HudiTable.create(
-                f"{folder}/{kind.lower()}",
-                name="rides",
-                table_type=kind,
-                version=given.version,
-                record_keys=["ride_id"],
-                partition_fields=["region"],
-                ordering_fields=["ts"],
-            )
+            table = make_table(f"{folder}/{kind.lower()}", kind, given.version)
             steps = (("bulk_insert", rows), ("upsert", changes), ("delete", deletes))
             for operation, some in steps:
                 run = partial(table.write, operation, some, options)
