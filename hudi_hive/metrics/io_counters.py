@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -33,6 +33,12 @@ class IoCounters:
                 self._listed[path] += 1
             elif path is not None and name == "opens":
                 self._opened[path] += 1
+
+    def add_lists(self, paths: Sequence[str]) -> None:
+        """Count a listing of each of some paths, and remember the paths."""
+        with self._lock:
+            self._counts["lists"] += len(paths)
+            self._listed.update(paths)
 
     def __getitem__(self, name: str) -> int:
         with self._lock:

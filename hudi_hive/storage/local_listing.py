@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import chain
 from operator import attrgetter
 from typing import Final, NamedTuple, Protocol
@@ -198,6 +197,7 @@ class LocalFolders:
         todo = [path]
         while todo:
             place = todo.pop()
+            self._place.counters.add_lists([self._place.uri(place)])
             folder = _Folder(len(folders), place, self._scan(place, missing_ok=missing_ok or place != path))
             folders.append(place)
             try:
@@ -253,14 +253,22 @@ class LocalFolders:
         """Take in what is in the folders at some places; gives the number of entries."""
         total = waiting = 0
         folders: list[_Folder] = []
-        for number in numbers:
-            with self._guarded(paths[number], refuses):
-                self._place.check_read(paths[number])
-                folders.append(_Folder(number, paths[number], self._scan(paths[number], missing_ok=True)))
-                waiting += len(folders[-1].entries)
-            if waiting >= _BATCH or number == numbers[-1]:
-                self._collect(collected, folders, refuses)
-                total, waiting, folders = total + waiting, 0, []
+        listed: list[str] = []
+        try:
+            for number in numbers:
+                path = paths[number]
+                try:
+                    self._place.check_read(path)
+                    listed.append(self._place.uri(path))
+                    folders.append(_Folder(number, path, self._scan(path, missing_ok=True)))
+                    waiting += len(folders[-1].entries)
+                except (UnsafePathError, OSError) as error:
+                    self._pass_over(error, path, refuses)
+                if waiting >= _BATCH or number == numbers[-1]:
+                    self._collect(collected, folders, refuses)
+                    total, waiting, folders = total + waiting, 0, []
+        finally:  # all at once: to count each for itself takes as long as it takes to see whether it is a link
+            self._place.counters.add_lists(listed)
         return total
 
     def _collect(self, collected: _Entries, folders: list[_Folder], refuses: _Refuses | None) -> None:
@@ -268,23 +276,21 @@ class LocalFolders:
             collected.add(folders)
         except OSError:
             for folder in folders:
-                with self._guarded(folder.path, refuses):
+                try:
                     collected.add_each(folder)
+                except (UnsafePathError, OSError) as error:
+                    self._pass_over(error, folder.path, refuses)
 
-    @contextmanager
-    def _guarded(self, path: str, refuses: _Refuses | None) -> Iterator[None]:
-        """Context manager of what looks at one folder: errors carry its path, one outside is passed over if it may."""
-        try:
-            yield
-        except UnsafePathError:
+    def _pass_over(self, error: Exception, path: str, refuses: _Refuses | None) -> None:
+        """Pass over a folder that lies outside the root if that may be; raise other errors, with the folder's path."""
+        if isinstance(error, UnsafePathError):
             if refuses is None or refuses(path):
-                raise
-        except OSError:
-            with mapped_errors(self._place.uri(path)):
-                raise
+                raise error
+            return
+        with mapped_errors(self._place.uri(path)):
+            raise error
 
     def _scan(self, path: str, *, missing_ok: bool) -> list[os.DirEntry[str]]:
-        self._place.counters.add("lists", path=self._place.uri(path))
         try:
             with os.scandir(self._place.full_path(path)) as entries:
                 return list(entries)

@@ -332,8 +332,7 @@ def _spread_over(
     if len(shares) < 2:
         return [list_share(storage, folders)]
     results = spread.run(partial(list_share, storage), shares)
-    for folder in folders:
-        storage.counters.add("lists", path=storage.uri(folder))
+    storage.counters.add_lists(list(map(storage.uri, folders)))
     return results
 
 
