@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Final
 
 from hudi_hive.redaction import printable, redact
@@ -37,6 +36,8 @@ def rows_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[object
 
 
 def _cell(value: object) -> str:
+    from html import escape  # not in every command: it loads a table of two thousand names
+
     if value is None:
         return ""
     if isinstance(value, bool):
