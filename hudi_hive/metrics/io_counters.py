@@ -36,6 +36,8 @@ class IoCounters:
 
     def add_lists(self, paths: Sequence[str]) -> None:
         """Count a listing of each of some paths, and remember the paths."""
+        if not paths:
+            return
         with self._lock:
             self._counts["lists"] += len(paths)
             self._listed.update(paths)

@@ -182,11 +182,11 @@ class AcidFileWriter(ABC):
         if not self._rows:
             self.discard()
             raise MutationStateError("an ACID file without events", path=self._path)
+        self._closed = True  # also if the sink fails: half of a file is not written on
         data = b""
         for part in self._finished():
             self._drain(data)
             data = part
-        self._closed = True
         tail = parse_tail(data, self._path or "")
         ends = np.cumsum(tail.stripe_rows) - 1
         index = "".join("{},{},{};".format(*self._key(int(end))) for end in ends)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
 
+from hudi_hive.errors import MutationStateError
 from hudi_hive.formats.orc import DELETE, BucketProperty, DeleteDeltaWriter, parse_hive_type
 from hudi_hive.formats.orc.acid import ACID_FIELDS
 from hudi_hive.formats.orc.acid_writer import CODECS
@@ -117,6 +118,24 @@ def test_a_delete_delta_without_one_writer_of_all_rows() -> None:
     for field in ACID_FIELDS:
         assert table[field.name].to_numpy().tolist() == expected[field.name].tolist(), field.name
     assert table["row"].null_count == count
+
+
+class FullSink(io.BytesIO):
+    def write(self, data: bytes) -> int:
+        if self.tell():
+            raise OSError("no space left")
+        return super().write(data)
+
+
+def test_a_file_whose_sink_fails_is_not_written_on() -> None:
+    count = 30_000
+    writer = DeleteDeltaWriter(FullSink(), columns=[("a", "int")], write_id=90, bucket=3, stripe_bytes=64)
+    keys = np.full(count, 1), np.full(count, BucketProperty.encode(3, 0)), np.cumsum(np.arange(count) % 7 + 1)
+    with pytest.raises(OSError, match="no space left"):
+        writer.write(*keys)
+        writer.close()
+    with pytest.raises(MutationStateError, match="closed"):
+        writer.close()
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------
