@@ -306,13 +306,13 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
             }
         }
 
-        /** What the index as a function gives for columns and conditions of a scan, with or without a limit. */
+        /** What the index as a function gives for columns and conditions of a scan, and the rest of a request. */
         private synchronized Object split(Method method, Object[] arguments) throws Throwable {
             Object[] request = (Object[]) arguments[0];
             List conditions = new ArrayList(CollectionConverters.asJava((Seq) request[1]));
             List texts = new ArrayList();
             texts.add(DataTypeUtils.fromAttributes((Seq) request[0]).json());
-            texts.add(request[2]);
+            texts.addAll(Arrays.asList(request).subList(2, request.length));
             for (int i = 0; i < conditions.size(); i++) {
                 texts.add(conditions.get(i).toString());
             }
