@@ -30,6 +30,9 @@ SLICE_COLUMN: Final = "_hudi_hive_slice"
 EFFECT_COLUMN: Final = "_hudi_hive_effect"
 """A :class:`LogEffect`; null in rows of log records."""
 
+ROWS_COLUMN: Final = "_hudi_hive_rows"
+"""The number of records of a packed batch; null beside an effect."""
+
 _BITS: Final = b"\n"
 
 
@@ -76,6 +79,8 @@ class LogRows:
             given.
         constants: columns of the schema whose values come with the number of a slice.
         file_columns: columns that the engine may read from base files.
+        packed: give a row for each batch of records, whose columns are streams of Arrow, one for each column, and the
+            number of records.
     """
 
     plan: ScanPlan
@@ -83,6 +88,7 @@ class LogRows:
     schema: pa.Schema
     constants: tuple[str, ...]
     file_columns: tuple[str, ...]
+    packed: bool = False
 
     def __call__(self, requests: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For each slice its effect, then its records.
@@ -125,7 +131,7 @@ class LogRows:
             return
         for batch in replaced.rows.to_batches(max_chunksize=BATCH_ROWS):
             if batch.num_rows:
-                yield self._with_slice(columns.apply(batch).columns, number, pa.nulls(batch.num_rows, pa.binary()))
+                yield self._records(columns.apply(batch), number)
 
     def _difference(self, storage: Storage, row: Mapping[str, Any]) -> str:
         """Why the columns of a base file are not those of the table for every reader; empty if they are."""
@@ -145,13 +151,35 @@ class LogRows:
                 return "base files of other columns"
         return ""
 
+    @property
+    def _fields(self) -> list[pa.Field]:
+        if not self.packed:
+            return list(self.schema)
+        return [*(pa.field(item.name, pa.binary()) for item in self.schema), pa.field(ROWS_COLUMN, pa.int32())]
+
     def _effect(self, number: int, effect: LogEffect) -> pa.RecordBatch:
-        return self._with_slice([pa.nulls(1, item.type) for item in self.schema], number, pa.array([effect.encode()]))
+        return self._with_slice([pa.nulls(1, item.type) for item in self._fields], number, pa.array([effect.encode()]))
+
+    def _records(self, batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+        if not self.packed:
+            return self._with_slice(batch.columns, number, pa.nulls(batch.num_rows, pa.binary()))
+        streams = [pa.array([each], pa.binary()) for each in map(_stream, batch.schema, batch.columns)]
+        rows = pa.array([batch.num_rows], pa.int32())
+        return self._with_slice([*streams, rows], number, pa.nulls(1, pa.binary()))
 
     def _with_slice(self, columns: list[pa.Array], number: int, effects: pa.Array) -> pa.RecordBatch:
         arrays = [*columns, pa.repeat(pa.scalar(number, pa.int32()), len(effects)), effects]
-        fields = [*self.schema, pa.field(SLICE_COLUMN, pa.int32()), pa.field(EFFECT_COLUMN, pa.binary())]
+        fields = [*self._fields, pa.field(SLICE_COLUMN, pa.int32()), pa.field(EFFECT_COLUMN, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _stream(item: pa.Field, column: pa.Array) -> bytes:
+    """A column as a stream of Arrow."""
+    schema = pa.schema([item])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([column], schema=schema))
+    return sink.getvalue().to_pybytes()
 
 
 def _bits(left_out: npt.NDArray[np.int64], rows: int) -> bytes:

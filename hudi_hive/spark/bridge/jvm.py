@@ -68,24 +68,19 @@ class Jvm:
 
     def add_optimization(self, session: JavaValue, label: str, make: Callable[[], JavaValue]) -> None:
         """Add an optimiser rule to a session, unless it has one with this label; thread-safe."""
-        self._change(session, "extraOptimizations", lambda rules: _with(rules, label, make))
-
-    def add_strategy(self, session: JavaValue, label: str, make: Callable[[], JavaValue]) -> None:
-        """Add a strategy, which makes physical plans, to a session, unless it has one with this label; thread-safe."""
-        self._change(session, "extraStrategies", lambda strategies: _with(strategies, label, make))
-
-    def remove_planning(self, session: JavaValue, labels: Collection[str]) -> None:
-        """Take optimiser rules and strategies with these labels from a session."""
-        for name in ("extraOptimizations", "extraStrategies"):
-            self._change(session, name, lambda items: [item for item in items if str(item.toString()) not in labels])
-
-    def _change(self, session: JavaValue, name: str, change: Callable[[list[JavaValue]], list[JavaValue]]) -> None:
         methods = session.experimental()
         with self._changing:  # or one would put a list back that lacks what the other has just added
-            before = list(scala_items(getattr(methods, name)()))
-            after = change(before)
-            if len(after) != len(before):
-                getattr(methods, f"{name}_$eq")(self.seq(after))
+            rules = list(scala_items(methods.extraOptimizations()))
+            if all(str(rule.toString()) != label for rule in rules):
+                getattr(methods, "extraOptimizations_$eq")(self.seq([*rules, make()]))
+
+    def remove_optimizations(self, session: JavaValue, labels: Collection[str]) -> None:
+        """Take optimiser rules with these labels from a session."""
+        methods = session.experimental()
+        with self._changing:
+            rules = list(scala_items(methods.extraOptimizations()))
+            others = [rule for rule in rules if str(rule.toString()) not in labels]
+            getattr(methods, "extraOptimizations_$eq")(self.seq(others))
 
     # -- classes ---------------------------------------------------------------------------------------------------
 
@@ -300,11 +295,6 @@ class PrivateField:
 def option(value: JavaValue) -> JavaValue | None:
     """The value of a Scala ``Option``, or None."""
     return value.get() if value.isDefined() else None
-
-
-def _with(items: list[JavaValue], label: str, make: Callable[[], JavaValue]) -> list[JavaValue]:
-    """Items with one more, unless one of them has its label."""
-    return items if any(str(item.toString()) == label for item in items) else [*items, make()]
 
 
 def class_name(value: JavaValue) -> str:

@@ -1,14 +1,19 @@
 /*
  * Spark's Parquet format for base files of slices with log files: of each batch that the vectorised reader makes, the
  * rows that log files replace or delete are left out, by their places in the file. A column with the number of each
- * row, and a condition on it, would cost as much as reading a column.
+ * row, and a condition on it, would cost as much as reading a column. Before the rows of a file come the log records of
+ * its slice, as batches of Arrow that executors cache, so that a statement is planned as one over base files alone: a
+ * union with a scan of the cache has tasks, and a stage, of its own.
  *
- * Where rows cannot be numbered an error ends the task: an exception would only have Spark leave out the rest of the file
- * when it ignores corrupt files.
+ * Where rows cannot be numbered, or log records not be had, an error ends the task: an exception would only have Spark
+ * leave out the rest of the file when it ignores corrupt files.
  *
  * Compiled with Janino, which comes with Spark (no generics, no lambdas), and sent to executors in a jar.
  */
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.lang.reflect.Field;
@@ -16,43 +21,75 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.LongBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.PrimitiveIterator;
 
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.ValueVector;
+import org.apache.arrow.vector.ipc.ArrowStreamReader;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.parquet.column.page.PageReadStore;
+import org.apache.spark.Partition;
+import org.apache.spark.TaskContext;
+import org.apache.spark.TaskKilledException;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.FileFormat$;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils$;
 import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordReaderBase;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.ArrowUtils$;
+import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.storage.StorageLevel;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.util.TaskCompletionListener;
 
 import scala.Function1;
 import scala.Option;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
+import scala.collection.Iterator$;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 
 public class BaseFileFormats {
-    /** A partition column of files, the last one: the place of the first word of their bits, or less than 0. */
+    /**
+     * A partition column of files, the last one: the place of the first word of their bits; -1 for a file that is alone,
+     * and -2 less the place where nothing but the log records of the slice is read.
+     */
     static final String FIRST_WORD = "_hudi_hive_first_word";
+
+    /** Columns of the cached records: the number of the slice, and what its log files do, without any record. */
+    static final String SLICE = "_hudi_hive_slice";
+    static final String EFFECT = "_hudi_hive_effect";
 
     /** Whether this version's reader can be watched; its parts are not public. */
     public boolean available() {
@@ -69,20 +106,121 @@ public class BaseFileFormats {
         return ParquetUtils$.MODULE$.isBatchReadSupportedForSchema(settings, columns);
     }
 
-    /** The format that leaves rows out by an array of words of 64 bits; it goes to each executor once. */
-    public FileFormat format(SparkSession session, Literal bits) {
-        long[] words = ((ArrayData) bits.value()).toLongArray();
-        return new Format(JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(words));
+    /** Batches of log records that executors keep once they were made, in memory or on their disks. */
+    public CachedBatches cached(QueryExecution execution, String name) {
+        String[] columns = execution.analyzed().schema().fieldNames();
+        JavaRDD batches = execution.toRdd().toJavaRDD().map(new Packed());
+        return new CachedBatches(batches.setName(name).persist(StorageLevel.MEMORY_AND_DISK()), columns);
     }
 
-    /** Parquet without the rows that log files replace. */
+    /**
+     * The format that leaves rows out by an array of words of 64 bits, which goes to each executor once, and gives the
+     * records that are cached. Places are integers of 64 bits, little-endian, for each slice the place of its first word,
+     * the number of the cache that has its records, that of the partition there, and that of the slice.
+     */
+    public FileFormat format(SparkSession session, Literal bits, Seq cached, byte[] places) {
+        long[] words = ((ArrayData) bits.value()).toLongArray();
+        HashMap records = new HashMap();
+        LongBuffer numbers = ByteBuffer.wrap(places).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer();
+        while (numbers.hasRemaining()) {
+            Long word = Long.valueOf(numbers.get());
+            records.put(word, new int[] {(int) numbers.get(), (int) numbers.get(), (int) numbers.get()});
+        }
+        Object[] all = new Object[] {words, records};
+        Broadcast sent = JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(all);
+        return new Format(sent, new Records(cached));
+    }
+
+    /** Batches of log records that executors keep, each with the number of its slice; and the effects of slices. */
+    public static class CachedBatches {
+        final JavaRDD batches;
+        final String[] columns;
+
+        public CachedBatches(JavaRDD batches, String[] columns) {
+            this.batches = batches;
+            this.columns = columns;
+        }
+
+        /**
+         * Makes them, and gives the effects: the number of each slice, that of the partition where its records are, and
+         * the bytes of its effect behind how many these are; for each partition -1, its number and its bytes, too.
+         */
+        public byte[] effects() throws IOException {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            DataOutputStream out = new DataOutputStream(bytes);
+            List found = batches.mapPartitionsWithIndex(new Effects(), true).collect();
+            for (int i = 0; i < found.size(); i++) {
+                Object[] each = (Object[]) found.get(i);
+                byte[] effect = (byte[]) each[2];
+                out.writeInt(((Integer) each[0]).intValue());
+                out.writeInt(((Integer) each[1]).intValue());
+                out.writeLong(effect == null ? ((Long) each[3]).longValue() : effect.length);
+                if (effect != null) {
+                    out.write(effect);
+                }
+            }
+            return bytes.toByteArray();
+        }
+
+        /** Forget them. */
+        public void forget() {
+            batches.unpersist(false);
+        }
+    }
+
+    /** The effects among batches, and the bytes of all. */
+    public static class Effects implements org.apache.spark.api.java.function.Function2 {
+        private static final long serialVersionUID = 1L;
+
+        public Object call(Object partition, Object batches) {
+            List found = new ArrayList();
+            long size = 0L;
+            java.util.Iterator all = (java.util.Iterator) batches;
+            while (all.hasNext()) {
+                Object[] batch = (Object[]) all.next();
+                if (batch[1] != null) {
+                    found.add(new Object[] {batch[0], partition, batch[1], null});
+                }
+                for (int i = 1; i < batch.length; i++) {
+                    size += batch[i] instanceof byte[] ? ((byte[]) batch[i]).length : 0;
+                }
+            }
+            found.add(new Object[] {Integer.valueOf(-1), partition, null, Long.valueOf(size)});
+            return found.iterator();
+        }
+    }
+
+    /** A batch of a slice as the slice's number, its effect or null, the number of rows, and streams of Arrow. */
+    public static class Packed implements org.apache.spark.api.java.function.Function {
+        private static final long serialVersionUID = 1L;
+
+        public Object call(Object item) {
+            InternalRow row = (InternalRow) item;
+            int count = row.numFields() - 3;
+            Object[] batch = new Object[count + 3];
+            batch[0] = Integer.valueOf(row.getInt(count + 1));
+            if (!row.isNullAt(count + 2)) {
+                batch[1] = row.getBinary(count + 2);
+                return batch;
+            }
+            batch[2] = Integer.valueOf(row.getInt(count));
+            for (int i = 0; i < count; i++) {
+                batch[i + 3] = row.getBinary(i);
+            }
+            return batch;
+        }
+    }
+
+    /** Parquet without the rows that log files replace, and with the log records of the slice. */
     public static class Format extends ParquetFileFormat {
         private static final long serialVersionUID = 1L;
 
         private final Broadcast bits;
+        private final Records records;
 
-        public Format(Broadcast bits) {
+        public Format(Broadcast bits, Records records) {
             this.bits = bits;
+            this.records = records;
         }
 
         // Scans of the same files that leave out other rows are not the same.
@@ -110,7 +248,8 @@ public class BaseFileFormats {
             Function1 read = super.buildReaderWithPartitionValues(
                 session, data, partitions, required, filters, options, configuration
             );
-            return new Reader(read, bits, partitions.fieldIndex(FIRST_WORD));
+            boolean batches = options.get(FileFormat$.MODULE$.OPTION_RETURNING_BATCH()).contains("true");
+            return new Reader(read, bits, records, required, partitions, batches);
         }
     }
 
@@ -120,18 +259,247 @@ public class BaseFileFormats {
 
         private final Function1 read;
         private final Broadcast bits;
-        private final int at;
+        private final Records records;
+        private final StructType required;
+        private final StructType folders;
+        private final boolean batches;
 
-        public Reader(Function1 read, Broadcast bits, int at) {
+        public Reader(
+            Function1 read, Broadcast bits, Records records, StructType required, StructType folders, boolean batches
+        ) {
             this.read = read;
             this.bits = bits;
-            this.at = at;
+            this.records = records;
+            this.required = required;
+            this.folders = folders;
+            this.batches = batches;
         }
 
         public Object apply(Object file) {
-            long word = ((PartitionedFile) file).partitionValues().getLong(at);
-            Iterator rows = (Iterator) read.apply(file);
-            return word < 0L ? rows : new Rows(rows, (long[]) bits.value(), word);
+            PartitionedFile part = (PartitionedFile) file;
+            long word = part.partitionValues().getLong(folders.fieldIndex(FIRST_WORD));
+            if (word == -1L) {
+                return read.apply(file);
+            }
+            Object[] sent = (Object[]) bits.value();
+            Iterator behind = Iterator$.MODULE$.empty();
+            if (part.start() == 0L) { // a large file is read in parts, by several tasks
+                int[] place = (int[]) ((HashMap) sent[1]).get(Long.valueOf(word < 0L ? -2L - word : word));
+                Batches all = records.batches(place, required, folders, word);
+                behind = batches ? (Iterator) all : new BatchRows(all);
+            }
+            return word < 0L ? behind : new SliceRows(behind, read, part, (long[]) sent[0], word);
+        }
+    }
+
+    /**
+     * The log records of a slice and the rows of its base file that count. The records come first: when Spark ignores
+     * corrupt files it goes on with the next file at once.
+     */
+    public static class SliceRows extends AbstractIterator implements Closeable {
+        private final Iterator records;
+        private final Function1 read;
+        private final PartitionedFile file;
+        private final long[] bits;
+        private final long word;
+        private Rows rows;
+
+        public SliceRows(Iterator records, Function1 read, PartitionedFile file, long[] bits, long word) {
+            this.records = records;
+            this.read = read;
+            this.file = file;
+            this.bits = bits;
+            this.word = word;
+        }
+
+        public boolean hasNext() {
+            if (rows == null && records.hasNext()) {
+                return true;
+            }
+            if (rows == null) {
+                rows = new Rows((Iterator) read.apply(file), bits, word);
+            }
+            return rows.hasNext();
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            return rows == null ? records.next() : rows.next();
+        }
+
+        public void close() throws IOException {
+            if (rows != null) {
+                rows.close();
+            }
+        }
+    }
+
+    /** Log records that executors keep, and where. */
+    public static class Records implements Serializable {
+        private static final long serialVersionUID = 1L;
+
+        private final RDD[] batches;
+        private final Partition[][] partitions;
+        private final String[][] columns;
+
+        public Records(Seq cached) {
+            batches = new RDD[cached.size()];
+            partitions = new Partition[batches.length][];
+            columns = new String[batches.length][];
+            for (int i = 0; i < batches.length; i++) {
+                batches[i] = ((CachedBatches) cached.apply(i)).batches.rdd();
+                partitions[i] = batches[i].partitions();
+                columns[i] = ((CachedBatches) cached.apply(i)).columns;
+            }
+        }
+
+        /** Those of a slice, with some columns of files, and all of folders. An executor that lost them makes them. */
+        public Batches batches(int[] place, StructType required, StructType folders, long word) {
+            List own = Arrays.asList(columns[place[0]]);
+            int[] sources = new int[required.size() + folders.size()];
+            for (int i = 0; i < sources.length; i++) {
+                int inFolder = i - required.size();
+                String name = (inFolder < 0 ? required.apply(i) : folders.apply(inFolder)).name();
+                int source = own.indexOf(name);
+                if (source < 0 && !name.equals(FIRST_WORD)) {
+                    throw new AssertionError("log records are cached without column " + name);
+                }
+                sources[i] = source < 0 ? -1 : 3 + source;
+            }
+            try {
+                Iterator batches = this.batches[place[0]].iterator(partitions[place[0]][place[1]], TaskContext.get());
+                return new Batches(batches, place[2], sources, word);
+            } catch (Exception e) {
+                throw error(e);
+            }
+        }
+    }
+
+    /** Batches of the records of a slice. Each is there until the next one is asked for, or its task ends. */
+    public static class Batches extends AbstractIterator implements TaskCompletionListener {
+        private final Iterator batches;
+        private final Integer slice;
+        private final int[] sources;
+        private final long word;
+        private final BufferAllocator allocator;
+        private final List streams = new ArrayList();
+        private Object[] next;
+        private boolean ended;
+
+        /** Sources are the places of columns in a batch; that of the first words, which is in none, is -1. */
+        public Batches(Iterator batches, int slice, int[] sources, long word) {
+            this.batches = batches;
+            this.slice = Integer.valueOf(slice);
+            this.sources = sources;
+            this.word = word;
+            allocator = ArrowUtils$.MODULE$.rootAllocator().newChildAllocator("log records", 0L, Long.MAX_VALUE);
+            TaskContext.get().addTaskCompletionListener(this);
+        }
+
+        public boolean hasNext() {
+            try {
+                while (next == null && batches.hasNext()) {
+                    Object[] batch = (Object[]) batches.next();
+                    if (batch[0].equals(slice) && batch[1] == null) {
+                        next = batch;
+                    }
+                }
+                if (next == null) {
+                    end();
+                }
+                return next != null;
+            } catch (Exception e) {
+                throw error(e);
+            }
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            try {
+                release();
+                int rows = ((Integer) next[2]).intValue();
+                ColumnVector[] columns = new ColumnVector[sources.length];
+                for (int i = 0; i < columns.length; i++) {
+                    columns[i] = sources[i] < 0 ? words(rows) : column((byte[]) next[sources[i]], rows);
+                }
+                next = null;
+                return new ColumnarBatch(columns, rows);
+            } catch (Exception e) {
+                throw error(e);
+            }
+        }
+
+        private ColumnVector words(int rows) {
+            ConstantColumnVector column = new ConstantColumnVector(rows, DataTypes.LongType);
+            column.setLong(word);
+            return column;
+        }
+
+        private ColumnVector column(byte[] data, int rows) throws IOException {
+            ArrowStreamReader stream = new ArrowStreamReader(new ByteArrayInputStream(data), allocator);
+            streams.add(stream);
+            if (!stream.loadNextBatch() || stream.getVectorSchemaRoot().getRowCount() != rows) {
+                throw new IOException("a batch of log records has columns of several lengths");
+            }
+            return new ArrowColumnVector((ValueVector) stream.getVectorSchemaRoot().getFieldVectors().get(0));
+        }
+
+        private void release() throws IOException {
+            while (!streams.isEmpty()) {
+                ((ArrowStreamReader) streams.remove(streams.size() - 1)).close();
+            }
+        }
+
+        private void end() throws IOException {
+            if (!ended) {
+                ended = true;
+                release();
+                allocator.close();
+            }
+        }
+
+        public void onTaskCompletion(TaskContext context) {
+            try {
+                end();
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    /** What ends a task, also where Spark ignores files that are corrupt or missing; the end of a killed one as it is. */
+    static Error error(Exception of) {
+        if (of instanceof TaskKilledException) {
+            throw (TaskKilledException) of;
+        }
+        return new AssertionError(of);
+    }
+
+    /** The rows of batches. */
+    public static class BatchRows extends AbstractIterator {
+        private final Iterator batches;
+        private java.util.Iterator rows;
+
+        public BatchRows(Iterator batches) {
+            this.batches = batches;
+        }
+
+        public boolean hasNext() {
+            while ((rows == null || !rows.hasNext()) && batches.hasNext()) {
+                rows = ((ColumnarBatch) batches.next()).rowIterator();
+            }
+            return rows != null && rows.hasNext();
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            return rows.next();
         }
     }
 

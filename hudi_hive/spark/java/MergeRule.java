@@ -4,11 +4,12 @@
  * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
  *
  * A relation to split is one whose file index is also a function. The function gets the columns and the conditions of a
- * scan, whether a limit lies on it, and whether nothing but its number of rows matters. It gives the index of the slices
- * whose base files Spark reads, and the plan of the other rows or null when the conditions leave none of them. Where log
- * files replace rows of those base files it gives a filter and bits, too: the filter's condition is on three columns, the
- * bits, the place of a file's first word of bits, and the number of a row in its file. Then come whether the other rows
- * have passed the conditions already, and a file format that does what the filter does, or null.
+ * scan, whether a limit lies on it, whether nothing but its number of rows matters, and whether its tasks have classes of
+ * their session alone. It gives the index of the slices whose base files Spark reads, and the plan of the other rows or
+ * null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter and
+ * bits, too: the filter's condition is on three columns, the bits, the place of a file's first word of bits, and the
+ * number of a row in its file. Then come whether the other rows have passed the conditions already, and a file format
+ * that does what the filter does, and gives log records, or null.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -47,7 +48,7 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class MergeRule extends Rule {
-    /** A partition column of files: the place of the first word of their bits, or less than 0. */
+    /** A partition column of files, as in BaseFileFormats.java. */
     static final String FIRST_WORD = "_hudi_hive_first_word";
 
     public String toString() {
@@ -148,8 +149,9 @@ public class MergeRule extends Rule {
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         boolean counted = output.isEmpty() && !limited;
+        Boolean isolated = Boolean.valueOf(isolated(files));
         Object[] request = new Object[] {
-            seq(columns), seq(conditions), Boolean.valueOf(limited), Boolean.valueOf(counted)
+            seq(columns), seq(conditions), Boolean.valueOf(limited), Boolean.valueOf(counted), isolated
         };
         Product parts = (Product) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
@@ -216,7 +218,7 @@ public class MergeRule extends Rule {
         Attribute first = (Attribute) DataTypeUtils.toAttributes(new StructType().add(FIRST_WORD, DataTypes.LongType)).head();
         List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
         columns.add(first);
-        if (parts.productElement(5) != null && !isolated(files)) {
+        if (parts.productElement(5) != null) {
             format = (FileFormat) parts.productElement(5);
             return part(over(relation, files, index, format, partitions, data, seq(columns)), output, conditions, pushed);
         }

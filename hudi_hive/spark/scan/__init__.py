@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_hive.spark.scan.changes import changes_plan, metadata_plan, records_plan
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlannedScan
 from hudi_hive.spark.scan.listings import spread_listing
-from hudi_hive.spark.scan.merging import AGGREGATE_STRATEGY, MERGE_RULE, described_scans, install_merge_rule
+from hudi_hive.spark.scan.merging import MERGE_RULE, described_scans, install_merge_rule
 from hudi_hive.spark.scan.relation import (
     Declared,
     Environment,
@@ -22,7 +22,6 @@ from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of, refuse_globs
 
 __all__ = [
-    "AGGREGATE_STRATEGY",
     "MERGE_RULE",
     "Declared",
     "Environment",

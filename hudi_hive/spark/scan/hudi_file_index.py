@@ -215,7 +215,7 @@ class HudiFileIndex(JavaProxy):
     @to_java
     def inputFiles(self) -> JavaValue:
         """Paths of all files."""
-        return self._jvm.strings(self._files().files.column("path").to_pylist())
+        return self._jvm.strings(self._files().opened.column("path").to_pylist())
 
     @to_java
     def sizeInBytes(self) -> int:
@@ -248,13 +248,14 @@ class HudiFileIndex(JavaProxy):
         total, partitions = self.chosen_partitions(question, names) if filters else (None, None)
         row_filter = self.row_filter(snapshot.plan(partitions), question) if snapshot.has_indexes else None
         planned = self._files(partitions, row_filter)
+        opened = planned.opened
         record = PlannedScan(
             self.name,
             filters,
             planned.partitions_total if total is None else total,
             planned.partitions_planned,
-            planned.files.num_rows,
-            int(pc.sum(planned.files.column("size")).as_py() or 0),
+            opened.num_rows,
+            int(pc.sum(opened.column("size")).as_py() or 0),
             time.perf_counter() - started,
             skipped=planned.skipped,
         )

@@ -2,9 +2,10 @@
 
 Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
 (``MergeRule.java``) splits the scan then. Base files stay a vectorised scan of Spark's over :class:`BaseFileIndex`:
-those that are alone, and those of slices with log files without the rows that these replace, whose records stand beside
-it (:mod:`hudi_hive.spark.scan.log_effects`). Of the other slices with log files, of those whose file holds one of the
-columns under another name or type, and of HFiles, a task each reads the wanted columns, merges and gives Arrow batches.
+those that are alone, and those of slices with log files without the rows that these replace, whose records come in the
+scan or beside it (:mod:`hudi_hive.spark.logs`). Of the other slices with log files, of those whose file holds one of
+the columns under another name or type, and of HFiles, a task each reads the wanted columns, merges and gives Arrow
+batches.
 A relation that the rule did not see is refused when its files are listed.
 """
 
@@ -13,8 +14,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +23,22 @@ import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
-from hudi_hive.predicate import RowFilter
 from hudi_hive.read.columns import same_kind
-from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN, LogRows, SliceRows, deserialize_error, raw_type
+from hudi_hive.read.remote import (
+    EFFECT_COLUMN,
+    ROWS_COLUMN,
+    SLICE_COLUMN,
+    LogRows,
+    SliceRows,
+    deserialize_error,
+    raw_type,
+)
 from hudi_hive.spark.bridge import (
-    DIRECTORY_SCHEMA,
     JavaValue,
     Jvm,
     RowBuilder,
@@ -42,124 +49,43 @@ from hudi_hive.spark.bridge import (
     scala_items,
     to_java,
 )
-from hudi_hive.spark.scan.column_sources import ColumnSources
+from hudi_hive.spark.logs import LogEffects, ReadBeside, SliceRequest, files_of
+from hudi_hive.spark.scan.base_file_index import BaseFileIndex, Division
 from hudi_hive.spark.scan.filters import is_constant
-from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
-from hudi_hive.spark.scan.log_effects import LogEffects, ReadBeside, SliceRequest, files_of
+from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema
-from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
+from hudi_hive.spark.scan.snapshot import TableSnapshot, with_logs
 from hudi_hive.spark.scan.widened import BY_ARROW
 from hudi_hive.table.bootstrap import of_skeletons
 from hudi_hive.table.view import log_bytes
 
 MERGE_RULE = "hudi_hive.MergeRule"
-AGGREGATE_STRATEGY = "hudi_hive.AggregateStrategy"
 
 _NUMBER = "_hudi_hive_slice"
-_FIRST_WORD = "_hudi_hive_first_word"
-"""As in ``MergeRule.java``."""
+
 _BYTES_PER_TASK = 64 << 20
 _TASKS_PER_CORE = 2
+_MOST_SLICES = 8
+"""Slices of a task whose records are cached: a scan looks through all that the task made for those of each slice."""
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
-    """Install the optimiser rule that splits scans, and the strategy for aggregates over them. Idempotent."""
+    """Install the optimiser rule that splits scans. Idempotent."""
     jvm.add_optimization(session, MERGE_RULE, lambda: jvm.made("MergeRule"))
-    jvm.add_strategy(session, AGGREGATE_STRATEGY, lambda: jvm.made("AggregateStrategy", session))
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
-    """How a scan was divided.
+class _Use(NamedTuple):
+    """What a statement does with the rows of a scan.
 
     Attributes:
-        read: the columns that the scan reads.
-        others: what is read beside Spark's own reader.
-        beside: how slices with log files are read whose base files Spark's own reader reads; None if there are none.
-        rows: plan of the rows that are read beside Spark's own reader; None if there are none.
+        limited: whether some rows will do.
+        counted: whether nothing but their number matters.
+        isolated: whether its tasks have classes of their session alone.
     """
 
-    read: StructType
-    others: tuple[PlannedScan, ...] = ()
-    beside: ReadBeside | None = None
-    rows: JavaValue | None = None
-
-    @property
-    def firsts(self) -> Mapping[str, int]:
-        """The place of the first word of bits of base files whose rows may be left out, by path."""
-        return {} if self.beside is None else self.beside.firsts
-
-
-class BaseFileIndex(HudiFileIndex):
-    """The slices that Spark's own reader reads; part of a scan that was divided, so it stays at its moment.
-
-    Args:
-        jvm, session, snapshot, columns, name, plan_log: as for :class:`HudiFileIndex`.
-        division: what else is read.
-    """
-
-    def __init__(
-        self,
-        jvm: Jvm,
-        session: JavaValue,
-        snapshot: TableSnapshot,
-        columns: ColumnSources,
-        name: str,
-        plan_log: PlanLog,
-        division: Division,
-    ) -> None:
-        firsts = division.firsts
-        if firsts:
-            columns = replace(columns, path=StructType([*columns.path.fields, StructField(_FIRST_WORD, LongType())]))
-        super().__init__(jvm, session, snapshot, columns, name, plan_log)
-        self._division = division
-        self._firsts = {f"{snapshot.location}/{path}": place for path, place in firsts.items()}
-        # Which files are listed depends on the columns where older ones have other names or types.
-        evolves = snapshot.evolves or snapshot.doubts_files or snapshot.has_skeletons
-        self._token = f"{snapshot.token}|{division.read.simpleString()}" if evolves else snapshot.token
-        self._token += f"|{hash(frozenset(firsts.items()))}" if firsts else ""
-
-    def _described(self, records: Sequence[PlannedScan]) -> str:
-        return super()._described([*records, *self._division.others])
-
-    @to_java
-    def refresh(self) -> None:
-        """Do nothing, since the other part of the scan would stay at its moment."""
-
-    def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
-        division = self._division
-        return self.snapshot.files(
-            partitions,
-            beside_logs=True,
-            but=list(division.firsts),
-            columns=division.read,
-            from_path=self.columns.path.names,
-            row_filter=row_filter,
-        )
-
-    def folders(self, planned: PlannedFiles) -> tuple[PlannedFiles, pa.Table]:
-        """Files with bits are folders of their own, since the place of the first one is a partition column to Spark."""
-        if not self._firsts:
-            return super().folders(planned)
-        files = planned.files
-        firsts = np.array([self._firsts.get(path, -1) for path in files.column("path").to_pylist()], np.int64)
-        codes = files.column("partition").combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-        order = np.lexsort((firsts, codes))
-        files, firsts, codes = files.take(pa.array(order)), firsts[order], codes[order]
-        changes = (np.diff(codes, prepend=-1) != 0) | (np.diff(firsts, prepend=-2) != 0)
-        starts = pa.array(np.flatnonzero(changes))
-        partitions = files.column("partition").take(starts).to_pylist()
-        places = pa.array(firsts).take(starts).cast(pa.string())
-        values = pa.table({_FIRST_WORD: places})
-        if len(self.columns.path) > 1:
-            values = self.columns.renamed(self.snapshot.partition_texts(partitions)).append_column(_FIRST_WORD, places)
-        own = pa.array(np.cumsum(changes)).cast(pa.string())
-        files = files.set_column(0, DIRECTORY_SCHEMA.field(0), own)
-        return replace(planned, files=files, modified_ms=planned.modified_ms[order]), values
-
-    def toString(self) -> str:
-        """The token of all slices, and that these are not all."""
-        return f"BaseFileIndex({self._token})"
+    limited: bool
+    counted: bool
+    isolated: bool
 
 
 class MergeFileIndex(HudiFileIndex):
@@ -180,8 +106,8 @@ class MergeFileIndex(HudiFileIndex):
         are counted only, are those that pass the conditions. The face keeps it for when it is asked the same again.
 
         Args:
-            request: the scan's columns and its conditions, two sequences, whether a limit lies on it, and whether
-                nothing but the number of rows matters.
+            request: the scan's columns and its conditions, two sequences, whether a limit lies on it, whether
+                nothing but the number of rows matters, and whether tasks have classes of their session alone.
         """
         attributes, conditions = request[0], list(scala_items(request[1]))
         types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
@@ -190,7 +116,8 @@ class MergeFileIndex(HudiFileIndex):
         columns = StructType.fromJson(json.loads(text))
         counted = bool(request[3]) and len(filters) == len(conditions) and not any(map(self._is_on_hidden, filters))
         with self.lock:
-            division = self._divided(columns, filters, request[1], limited=bool(request[2]), counted=counted)
+            limited, isolated = bool(request[2]), bool(request[4])
+            division = self._divided(columns, filters, request[1], _Use(limited, counted, isolated))
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
             bits, reader = (None, None) if division.beside is None else (division.beside.bits, division.beside.format)
@@ -209,9 +136,7 @@ class MergeFileIndex(HudiFileIndex):
         """Whether a condition is about a column of which the path of the default partition leaves open what it is."""
         return bool(_references(condition) & {name.lower() for name in self.columns.hidden.names})
 
-    def _divided(
-        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, *, limited: bool, counted: bool
-    ) -> Division:
+    def _divided(self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, use: _Use) -> Division:
         """Divide a scan by what Spark's own reader can read."""
         started = time.perf_counter()
         snapshot = self.snapshot
@@ -247,26 +172,23 @@ class MergeFileIndex(HudiFileIndex):
             columns=tuple(columns.names),
             skipped=planned_slices - plan.slices.num_rows,
         )
-        return self._division(plan, columns, record, limited=limited, counted=counted)
+        return self._division(plan, columns, record, use)
 
-    def _division(
-        self, plan: ScanPlan, columns: StructType, record: PlannedScan, *, limited: bool, counted: bool
-    ) -> Division:
+    def _division(self, plan: ScanPlan, columns: StructType, record: PlannedScan, use: _Use) -> Division:
         """How the slices of a plan that are not base files for Spark's own reader alone are read.
 
         Args:
             plan: the slices.
             columns: those of the scan.
             record: of the scan, with the moment when planning began for its duration.
-            limited: whether some rows will do.
-            counted: whether nothing but the number of rows matters.
+            use: what the statement does with the rows.
         """
         started = record.seconds
-        beside, plan, why = self._beside(plan, columns, limited=limited, counted=counted)
+        beside, plan, why = self._beside(plan, columns, use)
         others, rows = [], []
-        if beside is not None and beside.records is not None:
-            others.append(_of_slices(replace(record, counted=counted), beside.plan, started, beside=beside.made))
-            rows.append(beside.records)
+        if beside is not None and beside.plan.slices.num_rows:
+            others.append(_of_slices(replace(record, counted=use.counted), beside.plan, started, beside=beside.made))
+            rows += [] if beside.records is None else [beside.records]
             record = replace(record, skipped=0)
         if plan.slices.num_rows:
             kind = _converted_from(self.snapshot, plan)
@@ -279,9 +201,7 @@ class MergeFileIndex(HudiFileIndex):
 
     # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
 
-    def _beside(
-        self, plan: ScanPlan, columns: StructType, *, limited: bool, counted: bool
-    ) -> tuple[ReadBeside | None, ScanPlan, str]:
+    def _beside(self, plan: ScanPlan, columns: StructType, use: _Use) -> tuple[ReadBeside | None, ScanPlan, str]:
         """The slices of a plan that are read so, the plan of the others, and why these are not."""
         mask = self.snapshot.with_effects(plan, columns)
         chosen = replace(plan, slices=plan.slices.filter(mask))
@@ -296,11 +216,13 @@ class MergeFileIndex(HudiFileIndex):
         effects = log_effects(self._jvm)
         all_columns, constants = self.columns.all, self.columns.path.names
         scope = self._scope(whole)
-        request = SliceRequest(scope, whole, columns, all_columns, constants, self.session, self._log_rows_plan)
-        if (limited or merge.keys is not None) and not effects.knows(request):
-            return None, plan, "some rows will do" if limited else "records of few keys are asked for"
+        request = SliceRequest(
+            scope, whole, columns, all_columns, constants, self.session, self._log_rows_plan, isolated=use.isolated
+        )
+        if (use.limited or merge.keys is not None) and not effects.knows(request):
+            return None, plan, "some rows will do" if use.limited else "records of few keys are asked for"
         try:
-            beside = effects.rows(request) if counted else effects.beside(request, most)
+            beside = effects.rows(request) if use.counted else effects.beside(request, most)
         except (PySparkException, Py4JJavaError) as error:
             if deserialize_error(str(error)) is None:
                 raise
@@ -353,9 +275,11 @@ class MergeFileIndex(HudiFileIndex):
         parts = (plan.base_path, options, plan.merge.spec, str(plan.schema), plan.path_columns)
         return f"{parts} {self.columns.all.json()} {self.columns.path.names}"
 
-    def _log_rows_plan(self, session: JavaValue, plan: ScanPlan, columns: StructType) -> tuple[JavaValue, ScanPlan]:
+    def _log_rows_plan(
+        self, session: JavaValue, plan: ScanPlan, columns: StructType, packed: bool
+    ) -> tuple[JavaValue, ScanPlan]:
         """A plan of tasks that work out effects on the slices of ``plan``, and the slices by their numbers there."""
-        plan, tasks = _dealt(plan, int(session.sparkContext().defaultParallelism()))
+        plan, tasks = _dealt(plan, int(session.sparkContext().defaultParallelism()), most=_MOST_SLICES)
         partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
         frame = self._requests(session, plan, partition_fields, tasks)
         rows = LogRows(
@@ -364,9 +288,11 @@ class MergeFileIndex(HudiFileIndex):
             schema=arrow_schema(columns),
             constants=tuple(field.name for field in partition_fields),
             file_columns=tuple(self.columns.data.names),
+            packed=packed,
         )
         # An effect has no values of columns, also of those that every record has.
-        optional = [StructField(item.name, item.dataType) for item in columns.fields]
+        optional = [StructField(item.name, BinaryType() if packed else item.dataType) for item in columns.fields]
+        optional += [StructField(ROWS_COLUMN, IntegerType())] if packed else []
         shown = [*optional, StructField(SLICE_COLUMN, IntegerType()), StructField(EFFECT_COLUMN, BinaryType())]
         made = map_in_arrow(DataFrame(frame, python_session(session)), rows, StructType(shown))
         return made._jdf.queryExecution().analyzed(), plan
@@ -468,14 +394,15 @@ def _of_slices(record: PlannedScan, plan: ScanPlan, started: float, beside: int 
     return replace(record, files=files, merged=merged, converted=slices.num_rows - merged)
 
 
-def _dealt(plan: ScanPlan, cores: int) -> tuple[ScanPlan, int]:
+def _dealt(plan: ScanPlan, cores: int, most: int | None = None) -> tuple[ScanPlan, int]:
     """The plan with its slices in such an order that equal runs of them are about equal work, and how many runs.
 
-    A run is a task; Spark cuts a sequence into runs of equal length.
+    A run is a task; Spark cuts a sequence into runs of equal length. ``most`` bounds the slices of one.
     """
     slices = plan.slices
     sizes = pc.fill_null(slices.column("base_size"), 0).to_numpy() + log_bytes(slices)
     wanted = max(cores * _TASKS_PER_CORE, math.ceil(sizes.sum() / _BYTES_PER_TASK))
+    wanted = wanted if most is None else max(wanted, math.ceil(slices.num_rows / most))
     tasks = min(slices.num_rows, wanted)
     largest_first = np.argsort(-sizes, kind="stable")
     order = np.concatenate([largest_first[first::tasks] for first in range(tasks)])

@@ -69,6 +69,7 @@ class PlannedFiles:
         partitions_total, partitions_planned: partitions of the table (or the range), or those that were chosen before;
             and those with a planned file.
         skipped: files left out by what the metadata table tells of their rows.
+        records_only: how many of the files, the last ones, stand for slices of which nothing but log records is read.
     """
 
     files: pa.Table
@@ -76,6 +77,12 @@ class PlannedFiles:
     partitions_total: int
     partitions_planned: int
     skipped: int = 0
+    records_only: int = 0
+
+    @property
+    def opened(self) -> pa.Table:
+        """The files without those that stand for log records."""
+        return self.files.slice(0, self.files.num_rows - self.records_only)
 
 
 class TableSnapshot:

@@ -22,15 +22,15 @@ from pyspark.sql import SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.bridge import Function2, JavaValue, PrivateField
 from hudi_hive.spark.catalog import MISSING_TABLE_RULE, SessionHook
-from hudi_hive.spark.scan import AGGREGATE_STRATEGY, MERGE_RULE, Environment
+from hudi_hive.spark.scan import MERGE_RULE, Environment
 from hudi_hive.spark.session.functions import identity
 from hudi_hive.spark.session.stream_tables import make_stream_tables
 from hudi_hive.spark.source import COMMIT_RULE
 from hudi_hive.spark.statements import COMMAND_RULES, HudiParser, guard_writers
 from hudi_hive.spark.versions import SPARK
 
-_PLANNING: Final = (MERGE_RULE, AGGREGATE_STRATEGY, COMMIT_RULE)
-"""Labels of our optimiser rules and strategies."""
+_PLANNING: Final = (MERGE_RULE, COMMIT_RULE)
+"""Labels of our optimiser rules."""
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 
@@ -74,7 +74,7 @@ def uninstall(hook: SessionHook) -> None:
             field.set(HudiParser.delegate_of(parser))
     hook.remove_cache()
     SPARK.remove_analyzer_rules(jvm, session, (*COMMAND_RULES, MISSING_TABLE_RULE))
-    jvm.remove_planning(session, _PLANNING)
+    jvm.remove_optimizations(session, _PLANNING)
 
 
 def _parsers(hook: SessionHook) -> list[PrivateField]:

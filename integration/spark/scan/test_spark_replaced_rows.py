@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from integration.support.replaced_rows import SETTINGS, differences, make_table
 from integration.support.spark_releases import LIMIT_SECONDS, RELEASES, REPOSITORY, environment_of
+from tests.support.tables.mor_table import MorTable
 
 pytestmark = pytest.mark.jvm
 
@@ -47,14 +50,61 @@ def test_releases_and_executors_elsewhere(tmp_path, release, master):
     assert len(different) == len(SETTINGS) and not any(different.values()), different
 
 
-def test_aggregates_begin_below_the_union_of_base_rows_and_log_records(spark, table):
+def test_base_rows_and_log_records_are_one_scan(spark, table):
     hudi_spark.load(spark, table).createOrReplaceTempView("rows")
     plan = spark.sql("SELECT n, sum(v) FROM rows GROUP BY n")._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("partial_sum") == 2 and plan.index("Union") < plan.index("partial_sum")
-    # Rows of other unions stay as Spark has them.
-    both = spark.sql("SELECT sum(id) FROM (SELECT * FROM range(3) UNION ALL SELECT * FROM range(4))")
-    plan = both._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("partial_sum") == 1
+    assert plan.count("FileScan") == plan.count("partial_sum") == 1 and "Union" not in plan and "InMemory" not in plan
+
+
+def test_statements_that_need_no_column(spark, tmp_path):
+    """Their batches of log records have no column of the table, but rows; counts of rows leave values as they are."""
+    path, rows = str(tmp_path / "t"), {"id": list(range(10)), "k": pa.array([7] * 10, pa.int32())}
+    made = HudiTable.create(path, name="t", table_type="MERGE_ON_READ", record_keys=["id"], ordering_fields=["ts"])
+    made.upsert(pa.table({**rows, "ts": [1] * 10}))
+    for number, replaced in ((2, range(6)), (3, range(10))):
+        some = pa.table({**rows, "ts": [number] * 10}).take(pa.array(list(replaced)))
+        HudiTable.open(path).upsert(some)
+        frame = hudi_spark.load(spark, path)
+        frame.createOrReplaceTempView("rows")
+        assert frame.count() == 10 and [row.k for row in frame.select("k").collect()] == [7] * 10
+        assert frame.limit(9).count() == len(frame.selectExpr("1").limit(9).collect()) == 9 and not frame.isEmpty()
+        for statement, wanted in {
+            "SELECT count(*) FROM rows WHERE (SELECT max(id) FROM range(10)) > 3": (10,),
+            "SELECT count(1), 5 FROM rows WHERE EXISTS (SELECT 1 FROM range(10) WHERE id > 7)": (10, 5),
+            "SELECT EXISTS (SELECT 1 FROM rows)": (True,),
+            "SELECT sum(k), (SELECT count(*) FROM rows) FROM rows": (70, 10),
+        }.items():
+            assert tuple(spark.sql(statement).collect()[0]) == wanted, statement
+
+
+def test_slices_without_a_base_file_are_part_of_the_scan(spark, tmp_path):
+    made = MorTable(tmp_path, 8)
+    made.log(1, [{"id": "k1", "ts": 1, "a": "a1"}, {"id": "k2", "ts": 1, "a": "a2"}])
+    made.log(2, [{"id": "k2", "ts": 2, "a": "b2"}])
+    for _ in range(2):
+        hudi_spark.load(spark, str(tmp_path)).createOrReplaceTempView("rows")
+        wanted = {"true": [("k1", "a1"), ("k2", "b2")], "a = 'b2'": [("k2", "b2")], "ts > 9": []}
+        for condition, rows in wanted.items():
+            frame = spark.sql(f"SELECT id, a FROM rows WHERE {condition}")
+            assert "Union" not in frame._jdf.queryExecution().executedPlan().toString()
+            assert sorted(map(tuple, frame.collect())) == rows
+    assert spark.table("rows").count() == 2
+
+
+def test_log_records_stay_when_spark_ignores_a_corrupt_base_file(spark, tmp_path):
+    path = str(tmp_path / "t")
+    made = HudiTable.create(path, name="t", table_type="MERGE_ON_READ", record_keys=["id"], ordering_fields=["ts"])
+    made.upsert(pa.table({"id": list(range(20)), "ts": [1] * 20, "v": [1] * 20}))
+    HudiTable.open(path).upsert(pa.table({"id": [0, 1], "ts": [2, 2], "v": [5, 5]}))
+    frame = hudi_spark.load(spark, path).select("id", "v")
+    assert len(frame.collect()) == 20
+    base = next(Path(path).glob("*.parquet"))
+    base.write_bytes(base.read_bytes()[:200])
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        assert sorted(map(tuple, hudi_spark.load(spark, path).select("id", "v").collect())) == [(0, 5), (1, 5)]
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
 
 
 def test_tasks_with_classes_of_their_session_alone_do_without_those_of_others(spark, table):
