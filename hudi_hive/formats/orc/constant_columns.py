@@ -29,12 +29,13 @@ from hudi_hive.formats.orc.made_columns import (
     StripeFooter,
     StripeInformation,
     embedded_message,
+    file_tail,
     group_streams,
-    packed,
     stripe_parts,
     unpacked_block,
+    with_replaced,
 )
-from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, replaced_numbers, varint
+from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, varint
 
 _MAGIC: Final = b"ORC"
 _KINDS: Final = {"int": 3, "bigint": 4}
@@ -178,10 +179,7 @@ class ConstantColumns:
         if stripes != self._old or self._read - first != metadata_at:
             raise ValueError("stripes are elsewhere than the footer says")
         statistics = self._stripe_statistics(unpacked_block(data[metadata_at:footer_at], self._packing))
-        metadata = packed(statistics, self._packing)[0]
-        end_footer = packed(self._file_footer(footer), self._packing)[0]
-        tail = replaced_numbers(postscript, {1: len(end_footer), 5: len(metadata)})
-        return b"".join([*made, metadata, end_footer, tail, bytes([len(tail)])])
+        return b"".join([*made, file_tail(statistics, self._file_footer(footer), postscript, self._packing)])
 
     def _check(self, postscript: dict[int, int | bytes], footer: Sequence[tuple[int, int | bytes]]) -> None:
         """Refuse files whose columns are not numbered as expected."""
@@ -194,19 +192,13 @@ class ConstantColumns:
     def _file_footer(self, footer: Sequence[tuple[int, int | bytes]]) -> bytes:
         rows = self._rows
         grown = sum(new.length - old.length for new, old in zip(self._new, self._old, strict=True))
-        parts: dict[int, list[bytes]] = {
+        parts = {
             3: [stripe.encoded() for stripe in self._new],
             4: self._types([embedded_message(value) for number, value in footer if number == 4]),
             7: self._statistics([embedded_message(value) for number, value in footer if number == 7], 0, rows),
         }
-        made: list[bytes] = []
-        for number, value in footer:
-            if number in parts:
-                made.extend(bytes_field(number, part) for part in parts[number])
-                parts[number] = []  # all of them where the first one was
-            else:
-                made.append(message_field(number, whole_number(value) + grown if number == 2 else value))
-        return b"".join(made)
+        content = {number: whole_number(value) + grown for number, value in footer if number == 2}
+        return with_replaced(footer, parts, content)
 
     def _types(self, types: Sequence[bytes]) -> list[bytes]:
         shifted = [b"".join(self._shifted(number, value) for number, value in message_fields(one)) for one in types]

@@ -6,7 +6,7 @@ Source: ORC specification v1, "Stripes", "Row Group Index", "Compression", "File
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
 from hudi_hive.formats.orc.run_lengths import constant_runs, counting_runs, number_runs, zigzag
-from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, varint
+from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, replaced_numbers, varint
 
 BLOCK: Final = 64 * 1024
 """Size of a compression block, which the writer of other columns must use, too."""
@@ -229,6 +229,41 @@ class StripeParts(NamedTuple):
     def information(self, offset: int, rows: int) -> StripeInformation:
         """The location of the stripe, if it begins at an offset and has so many rows."""
         return StripeInformation(offset, len(self.indexes), len(self.data), len(self.footer), rows)
+
+
+def with_replaced(
+    fields: Iterable[tuple[int, int | bytes]], messages: Mapping[int, Sequence[bytes]], numbers: Mapping[int, int]
+) -> bytes:
+    """A message with other values in some of its fields.
+
+    Args:
+        fields: those of the message.
+        messages: by the number of a field the messages for it, all of them where the first one was.
+        numbers: by the number of a field the number for it.
+    """
+    parts: list[bytes] = []
+    left = dict(messages)
+    for number, value in fields:
+        if number in left:
+            parts.extend(bytes_field(number, one) for one in left[number])
+            left[number] = ()
+        else:
+            parts.append(message_field(number, numbers.get(number, value)))
+    return b"".join(parts)
+
+
+def file_tail(statistics: bytes, footer: bytes, postscript: bytes, packing: int) -> bytes:
+    """What is behind the stripes of a file.
+
+    Args:
+        statistics: the message with those of the stripes.
+        footer: the file's footer.
+        postscript: one of which the lengths of the two are replaced.
+        packing: the file's compression.
+    """
+    statistics, footer = packed(statistics, packing)[0], packed(footer, packing)[0]
+    postscript = replaced_numbers(postscript, {1: len(footer), 5: len(statistics)})
+    return b"".join([statistics, footer, postscript, bytes([len(postscript)])])
 
 
 def packed(data: bytes, packing: int) -> tuple[bytes, list[int]]:

@@ -31,12 +31,14 @@ from hudi_hive.formats.orc.made_columns import (
     StripeFooter,
     StripeInformation,
     embedded_message,
+    file_tail,
     group_streams,
     packed,
     stripe_parts,
     unpacked_block,
+    with_replaced,
 )
-from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, replaced_numbers
+from hudi_hive.formats.orc.tail import bytes_field, replaced_numbers
 
 _MAGIC: Final = b"ORC"
 _GROUP: Final = 10_000
@@ -189,24 +191,13 @@ class NullRowFile:
             statistics = self._statistics(first, stripe.rows)
             messages.append(bytes_field(1, b"".join(bytes_field(1, one) for one in statistics)))
             first += stripe.rows
-        metadata = packed(b"".join(messages), self._packing)[0]
         lists = {
             _STRIPES: [stripe.encoded() for stripe in self._stripes],
             _STATISTICS: self._statistics(0, self._rows),
         }
         numbers = {_CONTENT: written - len(_MAGIC), _ROWS: self._rows}
-        fields: list[bytes] = []
-        for number, value in self._one.file_footer:
-            if number in lists:
-                fields.extend(bytes_field(number, one) for one in lists[number])
-                lists[number] = []  # all of them where the first one was
-            elif number in numbers:
-                fields.append(number_field(number, numbers[number]))
-            else:
-                fields.append(message_field(number, value))
-        footer = packed(b"".join(fields), self._packing)[0]
-        postscript = replaced_numbers(self._one.postscript, {1: len(footer), 5: len(metadata)})
-        return b"".join([metadata, footer, postscript, bytes([len(postscript)])])
+        footer = with_replaced(self._one.file_footer, lists, numbers)
+        return file_tail(b"".join(messages), footer, self._one.postscript, self._packing)
 
 
 @lru_cache(64)

@@ -87,10 +87,6 @@ public class BaseFileFormats {
      */
     static final String FIRST_WORD = "_hudi_hive_first_word";
 
-    /** Columns of the cached records: the number of the slice, and what its log files do, without any record. */
-    static final String SLICE = "_hudi_hive_slice";
-    static final String EFFECT = "_hudi_hive_effect";
-
     /** Whether this version's reader can be watched; its parts are not public. */
     public boolean available() {
         try {

@@ -176,7 +176,9 @@ class LogEffects:
 
     def union(self, plans: list[JavaValue]) -> JavaValue:
         """The rows of several plans; None for no plan."""
-        return self._java.union(self._jvm.seq(plans)) if plans else None
+        if len(plans) < 2:
+            return plans[0] if plans else None
+        return self._java.union(self._jvm.seq(plans))
 
     def _one_at_a_time(self, scope: str) -> threading.Lock:
         """Statements over one table that come together work out what is missing once."""
@@ -327,7 +329,7 @@ class LogEffects:
             )
             for cached, chosen in numbers.items()
         ]
-        return parts[0] if len(parts) == 1 else self.union(parts)
+        return self.union(parts)
 
     def _bits(self, read: list[_PlacedEffect], session: JavaValue, *, packed: bool) -> _Bits:
         effects = [one.dated for one in read]

@@ -18,7 +18,7 @@ from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, Planned
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
 
 _FIRST_WORD = "_hudi_hive_first_word"
-"""As in ``MergeRule.java``."""
+"""As in ``BaseFileFormats.java``, which says what it holds."""
 
 
 @dataclass(frozen=True, slots=True)

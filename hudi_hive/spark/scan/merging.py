@@ -196,7 +196,7 @@ class MergeFileIndex(HudiFileIndex):
             rows.append(self._rows_plan(plan, columns))
         for each in others:
             self.plan_log.add(each)
-        union = rows[0] if len(rows) == 1 else log_effects(self._jvm).union(rows)
+        union = log_effects(self._jvm).union(rows)
         return Division(columns, tuple(others), beside, union)
 
     # -- slices whose base files Spark's own reader reads --------------------------------------------------------------
