@@ -59,6 +59,7 @@ import org.apache.spark.sql.execution.datasources.parquet.SpecificParquetRecordR
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
@@ -97,9 +98,9 @@ public class BaseFileFormats {
         }
     }
 
-    /** Whether the vectorised reader reads files with some columns. */
-    public boolean reads(SQLConf settings, StructType columns) {
-        return ParquetUtils$.MODULE$.isBatchReadSupportedForSchema(settings, columns);
+    /** Whether the vectorised reader reads files with some columns, the JSON of a type. */
+    public boolean reads(SQLConf settings, String columns) {
+        return ParquetUtils$.MODULE$.isBatchReadSupportedForSchema(settings, (StructType) DataType.fromJson(columns));
     }
 
     /** Batches of log records that executors keep once they were made, in memory or on their disks. */

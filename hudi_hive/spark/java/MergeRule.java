@@ -4,12 +4,13 @@
  * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
  *
  * A relation to split is one whose file index is also a function. The function gets the columns and the conditions of a
- * scan, whether a limit lies on it, whether nothing but its number of rows matters, and whether its tasks have classes of
- * their session alone. It gives the index of the slices whose base files Spark reads, and the plan of the other rows or
- * null when the conditions leave none of them. Where log files replace rows of those base files it gives a filter and
- * bits, too: the filter's condition is on three columns, the bits, the place of a file's first word of bits, and the
- * number of a row in its file. Then come whether the other rows have passed the conditions already, and a file format
- * that does what the filter does, and gives log records, or null.
+ * scan, whether a limit lies on it, whether nothing but its number of rows matters, whether its tasks have classes of
+ * their session alone, the session's time zone, and the bytes of log records that it has executors keep, or null. It
+ * gives the index of the slices whose base files Spark reads, and the plan of the other rows or null when the
+ * conditions leave none of them. Where log files replace rows of those base files it gives a filter and bits, too: the
+ * filter's condition is on three columns, the bits, the place of a file's first word of bits, and the number of a row
+ * in its file. Then come whether the other rows have passed the conditions already, and a file format that does what
+ * the filter does, and gives log records, or null.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 import org.apache.spark.JobArtifactSet$;
+import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -41,13 +43,15 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 import scala.Function1;
-import scala.Product;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class MergeRule extends Rule {
+    /** A setting of the session: bytes of log records that executors keep. */
+    static final String RECORDS = "spark.hudi_hive.log.records.bytes";
+
     /** A partition column of files, as in BaseFileFormats.java. */
     static final String FIRST_WORD = "_hudi_hive_first_word";
 
@@ -149,16 +153,22 @@ public class MergeRule extends Rule {
 
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         boolean counted = output.isEmpty() && !limited;
-        Boolean isolated = Boolean.valueOf(isolated(files));
+        RuntimeConfig settings = files.sparkSession().conf();
         Object[] request = new Object[] {
-            seq(columns), seq(conditions), Boolean.valueOf(limited), Boolean.valueOf(counted), isolated
+            seq(columns),
+            seq(conditions),
+            Boolean.valueOf(limited),
+            Boolean.valueOf(counted),
+            Boolean.valueOf(isolated(files)),
+            settings.get("spark.sql.session.timeZone"),
+            settings.get(RECORDS, null)
         };
-        Product parts = (Product) ((Function1) files.location()).apply(request);
+        Object[] parts = (Object[]) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);
-        if (parts.productElement(1) != null) {
-            boolean passed = ((Boolean) parts.productElement(4)).booleanValue();
+        if (parts[1] != null) {
+            boolean passed = ((Boolean) parts[4]).booleanValue();
             List unchecked = passed ? new ArrayList() : conditions;
-            LogicalPlan merged = merged((LogicalPlan) parts.productElement(1), columns, output, unchecked, pushed);
+            LogicalPlan merged = merged((LogicalPlan) parts[1], columns, output, unchecked, pushed);
             List both = new ArrayList();
             both.add(result);
             both.add(merged);
@@ -205,21 +215,21 @@ public class MergeRule extends Rule {
     }
 
     static LogicalPlan baseFiles(
-        LogicalRelation relation, HadoopFsRelation files, Product parts, List output, List conditions, boolean pushed
+        LogicalRelation relation, HadoopFsRelation files, Object[] parts, List output, List conditions, boolean pushed
     ) {
-        FileIndex index = (FileIndex) parts.productElement(0);
+        FileIndex index = (FileIndex) parts[0];
         FileFormat format = files.fileFormat();
         StructType partitions = files.partitionSchema();
         StructType data = files.dataSchema();
-        if (parts.productElement(2) == null) {
+        if (parts[2] == null) {
             return part(over(relation, files, index, format, partitions, data, relation.output()), output, conditions, pushed);
         }
         partitions = partitions.add(FIRST_WORD, DataTypes.LongType);
         Attribute first = (Attribute) DataTypeUtils.toAttributes(new StructType().add(FIRST_WORD, DataTypes.LongType)).head();
         List columns = new ArrayList(CollectionConverters.asJava(relation.output()));
         columns.add(first);
-        if (parts.productElement(5) != null) {
-            format = (FileFormat) parts.productElement(5);
+        if (parts[5] != null) {
+            format = (FileFormat) parts[5];
             return part(over(relation, files, index, format, partitions, data, seq(columns)), output, conditions, pushed);
         }
         String name = ParquetFileFormat$.MODULE$.ROW_INDEX_TEMPORARY_COLUMN_NAME();
@@ -230,7 +240,7 @@ public class MergeRule extends Rule {
         LogicalPlan read = over(relation, files, index, format, partitions, data, seq(columns));
         // Before the conditions: one that fails at a row that does not count must not be asked of it.
         List all = new ArrayList();
-        all.add(counts((Filter) parts.productElement(2), (Expression) parts.productElement(3), first, number));
+        all.add(counts((Filter) parts[2], (Expression) parts[3], first, number));
         if (pushed) {
             all.addAll(conditions);
         }

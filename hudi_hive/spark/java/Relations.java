@@ -226,13 +226,6 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
         return Proxy.newProxyInstance(kind.getClassLoader(), kind.getInterfaces(), face);
     }
 
-    /** A question that Python asks itself: conditions on partitions and on rows, and arguments as for a face. */
-    public Question question(Seq onPartitions, Seq onRows, String known, int shown, Object session) {
-        List filters = new ArrayList(CollectionConverters.asJava(onPartitions));
-        List rows = new ArrayList(CollectionConverters.asJava(onRows));
-        return new Question(filters, rows, (StructType) DataType.fromJson(known), shown, zone(session));
-    }
-
     static String zone(Object session) {
         return ((SparkSession) session).sessionState().conf().sessionLocalTimeZone();
     }
@@ -306,19 +299,40 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
             }
         }
 
-        /** What the index as a function gives for columns and conditions of a scan, and the rest of a request. */
+        /**
+         * What the index as a function gives for a scan: of what it reads it is told in a question, once, and it answers
+         * by divide.
+         */
         private synchronized Object split(Method method, Object[] arguments) throws Throwable {
             Object[] request = (Object[]) arguments[0];
             List conditions = new ArrayList(CollectionConverters.asJava((Seq) request[1]));
+            String columns = DataTypeUtils.fromAttributes((Seq) request[0]).json();
             List texts = new ArrayList();
-            texts.add(DataTypeUtils.fromAttributes((Seq) request[0]).json());
+            texts.add(columns);
             texts.addAll(Arrays.asList(request).subList(2, request.length));
             for (int i = 0; i < conditions.size(); i++) {
                 texts.add(conditions.get(i).toString());
             }
             Object[] kept = (Object[]) parts.get(texts);
             if (kept == null || !kept[0].equals(conditions)) {
-                kept = new Object[] {conditions, asked(method, arguments)};
+                List filters = new ArrayList();
+                boolean hidden = false;
+                for (int i = 0; i < conditions.size(); i++) {
+                    Expression condition = (Expression) conditions.get(i);
+                    if (onPartitions(condition)) {
+                        filters.add(condition);
+                        hidden = hidden || readsHidden(condition);
+                    }
+                }
+                Question question = new Question(filters, conditions, known, shown, (String) request[5]);
+                boolean counted = ((Boolean) request[3]).booleanValue();
+                question.scan.put("columns", columns);
+                question.scan.put("limited", request[2]);
+                question.scan.put("counted", Boolean.valueOf(counted && filters.size() == conditions.size() && !hidden));
+                question.scan.put("isolated", request[4]);
+                question.scan.put("records", request[6]);
+                asked(method, new Object[] {question});
+                kept = new Object[] {conditions, question.parts};
                 keep(parts, texts, kept);
             }
             return kept[1];
@@ -368,6 +382,38 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
             return kept[1];
         }
 
+        /** Whether a condition is about nothing but partition columns, and can be evaluated now. */
+        private boolean onPartitions(Expression condition) {
+            Set all = new HashSet();
+            StructField[] fields = known.fields();
+            for (int i = 0; i < fields.length; i++) {
+                all.add(lower(fields[i].name()));
+            }
+            String[] names = names(condition);
+            for (int i = 0; i < names.length; i++) {
+                if (!all.contains(lower(names[i]))) {
+                    return false;
+                }
+            }
+            String text = condition.toString();
+            boolean constant = text.indexOf("subquery") < 0 && text.indexOf("dynamicpruning") < 0;
+            return names.length > 0 && condition.deterministic() && constant;
+        }
+
+        /** Whether a condition is about a column of which the path of the default partition leaves open what it is. */
+        private boolean readsHidden(Expression condition) {
+            String[] names = names(condition);
+            StructField[] fields = known.fields();
+            for (int i = shown; i < fields.length; i++) {
+                for (int k = 0; k < names.length; k++) {
+                    if (lower(names[k]).equals(lower(fields[i].name()))) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
         /** Whether a condition on rows is about nothing but partition columns that are read from files. */
         private boolean onHidden(Expression condition) {
             Set hidden = new HashSet();
@@ -386,7 +432,7 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
         }
     }
 
-    /** Which files a scan reads; Python answers with add. */
+    /** Which files a scan reads; Python answers with add, of a scan to split first with divide. */
     public static class Question {
         final List filters;
         final List rows;
@@ -394,7 +440,9 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
         final int shown;
         final String zone;
         final List made = new ArrayList();
+        final Map scan = new HashMap();
         String told = "";
+        Object[] parts;
 
         Question(List filters, List rows, StructType known, int shown, String zone) {
             this.filters = filters;
@@ -417,6 +465,23 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
             found.put("filters", texts);
             found.put("names", names(predicate()));
             return JSON.writeValueAsString(found);
+        }
+
+        /** A scan to split as JSON, with the texts of its conditions on partitions and the names of the columns in them. */
+        public String request() throws Exception {
+            List texts = new ArrayList();
+            for (int i = 0; i < filters.size(); i++) {
+                texts.add(filters.get(i).toString());
+            }
+            scan.put("filters", texts);
+            scan.put("names", filters.isEmpty() ? new String[0] : names(predicate()));
+            scan.put("has_conditions", Boolean.valueOf(!rows.isEmpty()));
+            return JSON.writeValueAsString(scan);
+        }
+
+        /** What a scan is split into, as MergeRule.java has it. */
+        public void divide(Object index, Object rows, Object test, Object bits, boolean passed, Object format) {
+            parts = new Object[] {index, rows, test, bits, Boolean.valueOf(passed), format};
         }
 
         /** The conditions on rows that have their values before the query runs, each as JSON, in a JSON list. */

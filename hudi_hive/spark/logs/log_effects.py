@@ -44,6 +44,9 @@ _MOST_CACHED: Final = 3
 _MOST_LITERALS: Final = 4
 """Expressions of bits that are kept, so that their bytes go to the JVM once."""
 
+_MOST_REQUESTED: Final = 1 << 16
+"""Slices of which is remembered that few of their records were read."""
+
 _NO_WORD: Final = bytes(8)
 
 _TEST: Final = (
@@ -110,6 +113,7 @@ class LogEffects:
         self._making: dict[str, threading.Lock] = {}
         self._effects: OrderedDict[tuple[str, SliceFiles], _DatedEffect] = OrderedDict()
         self._cached: list[_Cached] = []
+        self._requested: set[tuple[str, SliceFiles]] = set()
         self._session: JavaValue | None = None
         self._literals: OrderedDict[tuple[tuple[_DatedEffect, ...], tuple[_Cached, ...]], _Bits] = OrderedDict()
 
@@ -119,6 +123,17 @@ class LogEffects:
         requested = request.files
         with self._lock:
             return len(self._find(request, requested)) == len(requested)
+
+    def requested_before(self, request: SliceRequest) -> bool:
+        """Whether this was asked of all slices before: what is read again and again may be worked out once."""
+        slices = {(request.scope, files) for files in request.files}
+        with self._lock:
+            if slices <= self._requested:
+                return True
+            if len(self._requested) + len(slices) > _MOST_REQUESTED:
+                self._requested.clear()
+            self._requested |= slices
+            return False
 
     def rows(self, request: SliceRequest) -> ReadBeside:
         """How the rows of slices are counted without reading them; works out effects that are not known, not records.
@@ -297,9 +312,8 @@ class LogEffects:
     def _as_read(self, request: SliceRequest) -> SliceRequest:
         """The request with how records are kept for it."""
         formats = None if request.isolated else self._formats(request.session)
-        session, columns = request.session, request.columns
         packed = formats is not None and bool(
-            formats.reads(session.sessionState().conf(), session.parseDataType(columns.json()))
+            formats.reads(request.session.sessionState().conf(), request.columns.json())
         )
         return replace(request, packed=packed)
 

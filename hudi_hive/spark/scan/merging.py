@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -81,11 +82,13 @@ class _Use(NamedTuple):
         limited: whether some rows will do.
         counted: whether nothing but their number matters.
         isolated: whether its tasks have classes of their session alone.
+        most: bytes of log records that executors may keep.
     """
 
     limited: bool
     counted: bool
     isolated: bool
+    most: int
 
 
 class MergeFileIndex(HudiFileIndex):
@@ -99,55 +102,41 @@ class MergeFileIndex(HudiFileIndex):
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
 
     @to_java
-    def apply(self, request: JavaValue) -> JavaValue:
-        """``(index of slices for Spark's own reader, other rows or null, filter, bits, passed, format)`` of a scan.
+    def apply(self, question: JavaValue) -> JavaValue:
+        """Answer a question of ``Relations.java`` by what a scan is split into.
 
-        Filter and bits are null where all rows of the base files count. ``passed`` says that the other rows, which
-        are counted only, are those that pass the conditions. The face keeps it for when it is asked the same again.
-
-        Args:
-            request: the scan's columns and its conditions, two sequences, whether a limit lies on it, whether
-                nothing but the number of rows matters, and whether tasks have classes of their session alone.
+        That is the index of files for Spark's own reader, the other rows or null, a filter and bits, which are null
+        where all rows of the base files count, whether the other rows, which are counted only, are those that pass the
+        conditions, and a format. The face keeps it for when it is asked the same again.
         """
-        attributes, conditions = request[0], list(scala_items(request[1]))
-        types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
-        text = str(types.json())
-        filters = [item for item in conditions if self._on_partitions(item)]
-        columns = StructType.fromJson(json.loads(text))
-        counted = bool(request[3]) and len(filters) == len(conditions) and not any(map(self._is_on_hidden, filters))
+        scan = json.loads(str(question.request()))
+        columns = StructType.fromJson(json.loads(scan["columns"]))
+        records = read.SPARK_LOG_RECORDS
+        most = records.default if scan["records"] is None else records.parse(scan["records"])
+        use = _Use(scan["limited"], scan["counted"], scan["isolated"], most)
         with self.lock:
-            limited, isolated = bool(request[2]), bool(request[4])
-            division = self._divided(columns, filters, request[1], _Use(limited, counted, isolated))
+            division = self._divided(columns, question, scan, use)
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
             index = BaseFileIndex(*arguments, division).face()
             bits, reader = (None, None) if division.beside is None else (division.beside.bits, division.beside.format)
             test = None if bits is None else log_effects(self._jvm).test
-            return self._jvm.view.scala.Tuple6(index, division.rows, test, bits, counted, reader)
+            question.divide(index, division.rows, test, bits, use.counted, reader)
 
-    def _on_partitions(self, condition: JavaValue) -> bool:
-        """Whether a condition is about nothing but partition columns, and can be evaluated now."""
-        names = {name.lower() for name in self.columns.in_paths.names}
-        references = _references(condition)
-        if not references or not references <= names or not condition.deterministic():
-            return False
-        return is_constant(condition)
+    def _divided(self, columns: StructType, question: JavaValue, scan: Mapping[str, Any], use: _Use) -> Division:
+        """Divide a scan by what Spark's own reader can read.
 
-    def _is_on_hidden(self, condition: JavaValue) -> bool:
-        """Whether a condition is about a column of which the path of the default partition leaves open what it is."""
-        return bool(_references(condition) & {name.lower() for name in self.columns.hidden.names})
-
-    def _divided(self, columns: StructType, filters: list[JavaValue], conditions: JavaValue, use: _Use) -> Division:
-        """Divide a scan by what Spark's own reader can read."""
+        Args:
+            columns: of the scan.
+            question: about it.
+            scan: what the question says.
+            use: what the statement does with the rows.
+        """
         started = time.perf_counter()
         snapshot = self.snapshot
         if snapshot.may_have_logs:
             self._refuse_file_columns(columns)
-        question = relations(self._jvm).question(
-            self._jvm.seq(filters), conditions, self.columns.in_paths.json(), len(self.columns.path), self.session
-        )
-        description = json.loads(question.text()) if filters else None
-        if description:
-            total, partitions = self.chosen_partitions(question, description["names"])
+        if scan["filters"]:
+            total, partitions = self.chosen_partitions(question, scan["names"])
             plan = snapshot.plan(partitions)
         else:
             total, plan = len(snapshot.partition_paths()), snapshot.plan()
@@ -156,14 +145,14 @@ class MergeFileIndex(HudiFileIndex):
         if not planned_slices:
             return Division(columns)
         self._refuse_file_columns(columns)
-        row_filter = self.row_filter(plan, question)
+        row_filter = self.row_filter(plan, question) if scan["has_conditions"] else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         if not plan.slices.num_rows:
             return Division(columns)
         record = PlannedScan(
             self.name,
-            tuple(description["filters"]) if description else (),
+            tuple(scan["filters"]),
             total,
             0,
             0,
@@ -207,8 +196,7 @@ class MergeFileIndex(HudiFileIndex):
         chosen = replace(plan, slices=plan.slices.filter(mask))
         if not chosen.slices.num_rows:
             return None, plan, ""
-        most = _cached_bytes(self.session)
-        why = self._why_not(chosen, columns, most)
+        why = self._why_not(chosen, columns, use.most)
         merge = plan.merge
         if why or merge is None:
             return None, plan, why
@@ -220,9 +208,12 @@ class MergeFileIndex(HudiFileIndex):
             scope, whole, columns, all_columns, constants, self.session, self._log_rows_plan, isolated=use.isolated
         )
         if (use.limited or merge.keys is not None) and not effects.knows(request):
-            return None, plan, "some rows will do" if use.limited else "records of few keys are asked for"
+            if use.limited:
+                return None, plan, "some rows will do"
+            if not effects.requested_before(request):
+                return None, plan, "records of few keys are asked for"
         try:
-            beside = effects.rows(request) if use.counted else effects.beside(request, most)
+            beside = effects.rows(request) if use.counted else effects.beside(request, use.most)
         except (PySparkException, Py4JJavaError) as error:
             if deserialize_error(str(error)) is None:
                 raise
@@ -354,10 +345,6 @@ class MergeFileIndex(HudiFileIndex):
         jvm.field(leaf, "originStats").set(jvm.some(statistics))
 
 
-def _references(condition: JavaValue) -> set[str]:
-    return {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
-
-
 def _converted_from(snapshot: TableSnapshot, plan: ScanPlan) -> str:
     """Why base files without log files are read in Arrow."""
     if snapshot.lacks_reader:
@@ -370,12 +357,6 @@ def log_effects(jvm: Jvm) -> LogEffects:
     """The effects of log files that the executors of the JVM's context keep."""
     found: LogEffects = jvm.memoize("log effects", lambda: LogEffects(jvm))
     return found
-
-
-def _cached_bytes(session: JavaValue) -> int:
-    option = read.SPARK_LOG_RECORDS
-    text = session.conf().getOption(option.name)
-    return option.default if text.isEmpty() else option.parse(str(text.get()))
 
 
 def _of_slices(record: PlannedScan, plan: ScanPlan, started: float, beside: int | None = None) -> PlannedScan:

@@ -102,6 +102,22 @@ def test_a_limit_alone_has_no_slice_read_as_a_whole(spark, make):
     assert BESIDE in lines(few)[0] and len(few.collect()) == 7
 
 
+def test_few_keys_are_merged_once_and_then_slices_are_read_as_a_whole(spark, make):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+
+    def one(key, condition="true"):
+        frame = hudi_spark.load(spark, path).where(f"id = {key} AND {condition}")
+        assert [(row.id, row.v) for row in frame.collect()] == [(key, float(key < 30))]
+        return lines(frame)[0]
+
+    assert "(records of few keys are asked for)" in one(4, "p = 'p1'")
+    assert "(records of few keys are asked for)" in one(5)  # also of slices that nobody asked for before
+    assert "read now" in one(200) and "kept from before" in one(7)
+    updated(path, [0], 7, 1.0)  # a slice with another log file is another one
+    assert "(records of few keys are asked for)" in one(0) and "read now" in one(0)
+
+
 def test_rows_are_counted_without_reading_them(spark, make):
     """From what log files do, read once; slices without log files by Spark's own reader."""
     path = make()
