@@ -83,6 +83,7 @@ class Statement:
         has_conditions: it has a WHERE, a join or the like, so that it may need some rows alone.
         names_files: it has a function or a form by which DuckDB may read files that the statement names.
         conditions: those on functions of columns of its only table (:func:`function_conditions`).
+        counts_rows: it is about nothing but the number of rows of its only table.
     """
 
     text: str
@@ -93,6 +94,7 @@ class Statement:
     has_conditions: bool = False
     names_files: bool = False
     conditions: tuple[str, ...] = ()
+    counts_rows: bool = False
 
 
 def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
@@ -199,6 +201,26 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
         has_conditions=has_conditions,
         names_files=names_files,
         conditions=conditions,
+        counts_rows=_counts_rows(tree),
+    )
+
+
+def _counts_rows(tree: Mapping[str, Any]) -> bool:
+    """Whether a tree is ``SELECT count(*) FROM table`` and no more."""
+    (statement,) = tree["statements"]
+    select = statement["node"]
+    source, columns = select.get("from_table") or {}, select.get("select_list") or ()
+    if (select.get("type"), source.get("type")) != ("SELECT_NODE", "BASE_TABLE"):
+        return False
+    if source.get("sample") or source.get("column_name_alias"):
+        return False
+    nothing = ("modifiers", "where_clause", "group_expressions", "group_sets", "having", "sample", "qualify")
+    if any(select.get(name) for name in nothing) or (select.get("cte_map") or {}).get("map"):
+        return False
+    return bool(columns) and all(
+        (one.get("class"), one.get("function_name")) == ("FUNCTION", "count_star")
+        and not (one.get("filter") or one.get("distinct"))
+        for one in columns
     )
 
 

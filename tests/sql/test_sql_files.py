@@ -193,6 +193,46 @@ def test_base_files_of_slices_with_logs_go_to_the_engine_from_the_second_stateme
     assert texts(found) == texts(rows.filter(pc.equal(rows["_hoodie_partition_path"], partition)))
 
 
+def test_rows_are_counted_without_files_where_log_files_were_merged(tmp_path):
+    table = HudiTable.create(
+        tmp_path / "t", name="t", table_type="MERGE_ON_READ", record_keys=["id"], ordering_fields=["ts"]
+    )
+    table.insert(pa.table({"id": range(50), "ts": [5] * 50}))
+    table.upsert(pa.table({"id": range(40, 60), "ts": [6] * 20}))
+    table.delete(pa.table({"id": [0, 45], "ts": [7, 7]}))
+    counters = IoCounters()
+    engine = engine_of(table.path, counters)
+
+    def answer(sql: str) -> list[tuple[object, ...]]:
+        return [tuple(row.values()) for row in engine.query(sql).read_all().to_pylist()]
+
+    for _ in range(2):
+        assert answer("SELECT count(*), max(ts) FROM t") == [(58, 6)]
+    before = counters["engine_files"]
+    counted = engine.query("SELECT count(*) AS n, count(*) FROM t AS x").read_all()
+    assert counted.to_pylist() == [{"n": 58, "count_star()": 58}] and counters["engine_files"] == before
+    (plan,) = engine.query("EXPLAIN SELECT count(*) FROM t").read_all()["plan"].to_pylist()
+    assert "READ_PARQUET" not in plan and "RANGE" in plan
+    for sql, rows in (
+        ("SELECT count(*) FROM t WHERE ts > 5", [(19,)]),
+        ("SELECT count(*) FILTER (ts > 5) FROM t", [(19,)]),
+        ("SELECT count(*) FROM t AS x(a, b, c, d, e, f, g) WHERE g > 5", [(19,)]),
+        ("SELECT count(*) FROM t AS x(a, b, c)", [(58,)]),
+        ("SELECT count(*) FROM t GROUP BY ts > 5 ORDER BY 1", [(19,), (39,)]),
+        ("SELECT count(*) FROM t LIMIT 0", []),
+        ("SELECT count(*) FROM t HAVING max(ts) > 6", []),
+        ("SELECT count(DISTINCT ts) FROM t", [(2,)]),
+        ("SELECT count(*) FROM t USING SAMPLE 7 ROWS", [(7,)]),
+        ("SELECT count(*) FROM (SELECT DISTINCT ts FROM t)", [(2,)]),
+        ("SELECT count(*) OVER () FROM t QUALIFY ts > 5 LIMIT 1", [(58,)]),
+        ("SELECT count(*) FROM t, t AS other", [(58 * 58,)]),
+        ("WITH t AS (SELECT 1) SELECT count(*) FROM t", [(1,)]),
+    ):
+        assert answer(sql) == rows, sql
+        assert counters["engine_files"] > before or "WITH" in sql, sql
+        before = counters["engine_files"]
+
+
 @pytest.mark.parametrize(
     ("version", "mode", "seed"),
     with_long_cases(
@@ -239,6 +279,7 @@ def test_random_histories_of_log_files_give_the_rows_of_a_scan(tmp_path, version
                 engine.query("SELECT count(*) FROM t WHERE ts > 3 AND part = 'p1'").read_all().column(0).to_pylist()
             )
             assert late == sum(row["ts"] > 3 and row["part"] == "p1" for row in expected.to_pylist())
+            assert engine.query("SELECT count(*) FROM t").read_all().column(0).to_pylist() == [expected.num_rows]
 
 
 # -- what engines must not read ---------------------------------------------------------------------------------------

@@ -86,6 +86,11 @@ class FileSet:
     places: list[int] = field(default_factory=list)
     replaced: list[ReplacedRows] = field(default_factory=list)
 
+    @property
+    def merged_rows(self) -> int:
+        """Rows of all slices: of the files those that are not left out, and those of log files."""
+        return self.rows + sum(one.rows.num_rows - len(one.left_out) for one in self.replaced)
+
     @cached_property
     def left_out(self) -> pa.Array:
         """For each file a bit for each row, the first in the highest place of a byte: 1 for rows that are left out."""
@@ -117,6 +122,13 @@ class DividedPlan:
     def has_rest(self) -> bool:
         """Whether slices are left to be read here."""
         return self.rest.slices.num_rows > 0
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the plan; None where they have to be read to be counted."""
+        if self.has_rest or self.commit_times is not None:
+            return None
+        return sum(one.merged_rows for one in self.sets)
 
 
 class EngineReader(Protocol):

@@ -123,6 +123,7 @@ FEATURES: Final = (
             "api.java.JavaSparkContext",
             "broadcast.Broadcast",
             "rdd.RDD",
+            "sql.RuntimeConfig",
             "sql.catalyst.InternalRow",
             "sql.catalyst.QualifiedTableName",
             "sql.catalyst.TableIdentifier",
