@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,7 @@ class MergeParts:
 
     Attributes:
         count: of parts.
+        share: the number of a share of the keys, and how many shares there are, of which others are merged elsewhere.
         folder: where their files go, as of :func:`~hudi_hive.storage.spill_folder`.
         on_spill: is told the bytes that went to the disk.
         in_order: gives the rows of producers, of which it may run some at a time, in their order.
@@ -55,6 +56,7 @@ class MergeParts:
     on_spill: Callable[[int], None]
     in_order: Callable[[Iterable[_Rows]], Generator[pa.RecordBatch, None, None]]
     beside: bool = False
+    share: tuple[int, int] = (0, 1)
 
 
 def merge_in_parts(
@@ -85,10 +87,10 @@ def merge_in_parts(
         logs, base = files[: parts.count], files[parts.count :]
         try:
             with ThreadPoolExecutor(1, thread_name_prefix="hudi-hive-merge") as pool:
-                spreading = pool.submit(_spread_logs, pieces, spec, reconcile, logs)
+                spreading = pool.submit(_spread_logs, pieces, spec, reconcile, _Files(logs, parts.share))
                 if not parts.beside:
                     spreading.result()
-                _spread_base(base_batches or (), spec, base)
+                _spread_base(base_batches or (), spec, _Files(base, parts.share))
                 blocks = spreading.result()
             for file in files:
                 parts.on_spill(file.close())
@@ -111,7 +113,7 @@ def _spread_logs(
     pieces: Iterable[LogData | LogDeletes],
     spec: MergeSpec,
     reconcile: Callable[[LogData], pa.RecordBatch],
-    files: list[PartFile],
+    files: _Files,
 ) -> list[LogData | LogDeletes]:
     """Write pieces to the files of their keys' parts, each to all of them; returns the pieces without their rows."""
     blocks: list[LogData | LogDeletes] = []
@@ -124,27 +126,37 @@ def _spread_logs(
             rows = reconcile(piece)
             keys = record_keys(rows, spec, piece.path or None)
             blocks.append(replace(piece, batch=one_batch(rows.schema.empty_table())))
-        for file, share in zip(files, _shares(rows, keys, len(files)), strict=True):
-            file.add(share)
+        for file, part in files.of_parts(rows, keys):
+            file.add(part)
     return blocks
 
 
-def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: list[PartFile]) -> None:
+def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: _Files) -> None:
     """Write base rows to the files of their keys' parts, many at a time, so that these have few small batches."""
     for table in gathered_tables(batches, _WAITING_BYTES):
         rows = one_batch(table)
-        for file, share in zip(files, _shares(rows, record_keys(rows, spec), len(files)), strict=True):
-            if share.num_rows:
-                file.add(share)
+        for file, part in files.of_parts(rows, record_keys(rows, spec)):
+            if part.num_rows:
+                file.add(part)
 
 
-def _shares(rows: pa.RecordBatch, keys: pa.Array, parts: int) -> list[pa.RecordBatch]:
-    """The rows of each part, in their order."""
-    number: Ints = key_hashes(keys, _HASHES)[:, 0] % parts
-    order = np.argsort(number, kind="stable")
-    ends = np.searchsorted(number[order], np.arange(parts + 1))
-    sorted_rows = rows.take(pa.array(order))
-    return [sorted_rows.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
+class _Files(NamedTuple):
+    """The files of the parts of a share."""
+
+    files: list[PartFile]
+    share: tuple[int, int]
+
+    def of_parts(self, rows: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[PartFile, pa.RecordBatch]]:
+        """The file of each part, and its rows, in their order."""
+        own, shares = self.share
+        number: Ints = key_hashes(keys, _HASHES)[:, 0] % (len(self.files) * shares)
+        at = np.flatnonzero(number % shares == own) if shares > 1 else np.arange(len(number))
+        part = number[at] // shares
+        order = np.argsort(part, kind="stable")
+        ends = np.searchsorted(part[order], np.arange(len(self.files) + 1))
+        sorted_rows = rows.take(pa.array(at[order]))
+        for file, (begin, end) in zip(self.files, itertools.pairwise(ends.tolist()), strict=True):
+            yield file, sorted_rows.slice(begin, end - begin)
 
 
 def _records(blocks: list[LogData | LogDeletes], file: PartFile) -> LogRecords:

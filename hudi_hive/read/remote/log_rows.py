@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.formats.base import BATCH_ROWS, open_base_file
-from hudi_hive.options import read
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.columns import Reconciler, same_kind
 from hudi_hive.read.remote.executor_read import EngineColumns, serialize_error
-from hudi_hive.read.scan import partition_columns, replaced_rows
+from hudi_hive.read.scan import partition_columns, replaced_share
 from hudi_hive.storage import Storage
 
 SLICE_COLUMN: Final = "_hudi_hive_slice"
@@ -35,6 +34,9 @@ ROWS_COLUMN: Final = "_hudi_hive_rows"
 
 _BITS: Final = b"\n"
 
+_SHARE_COLUMNS: Final = 3
+"""The first columns of requests, which say what of which slice."""
+
 
 @dataclass(frozen=True)
 class LogEffect:
@@ -44,7 +46,7 @@ class LogEffect:
         left_out: a bit for each row of the base file, the first in the lowest place of a byte: 1 for rows that do not
             count any more; whole words of 64 bits.
         base_rows: rows of the base file.
-        rows: rows of the slice: those of the base file that count, and the records beside them.
+        rows: rows of the slice, or of a share of it: those of the base file that count, and the records beside them.
         instants: of all blocks in the log files; which of them counted was told by the timeline.
         reason: why the engine cannot read the base file itself; empty if it can.
     """
@@ -54,6 +56,16 @@ class LogEffect:
     rows: int
     instants: tuple[str, ...]
     reason: str = ""
+
+    @classmethod
+    def of_shares(cls, shares: Iterable[LogEffect]) -> LogEffect:
+        """The effect of all shares of a slice: a row counts that one of them does not leave out."""
+        first, *others = shares
+        if not others:
+            return first
+        bits = np.bitwise_and.reduce([np.frombuffer(each.left_out, np.uint8) for each in (first, *others)])
+        rows = first.rows + sum(each.rows for each in others)
+        return replace(first, left_out=bits.tobytes(), rows=rows)
 
     def encode(self) -> bytes:
         """As bytes for the column."""
@@ -94,7 +106,8 @@ class LogRows:
         """For each slice its effect, then its records.
 
         Args:
-            requests: first column: number of the slice; the others: values of ``constants``, in that order.
+            requests: the number of a slice, that of a share of its record keys, and how many shares there are; then
+                values of ``constants``, in that order.
 
         Raises:
             RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.deserialize_error` reads.
@@ -102,36 +115,39 @@ class LogRows:
         try:
             storage = Storage(self.plan.base_path, self.storage_options)
             for request in requests:
-                for row, number in enumerate(request.column(0).to_pylist()):
-                    values = [request.column(1 + i)[row] for i in range(len(self.constants))]
-                    yield from self._slice(storage, number, dict(zip(self.constants, values, strict=True)))
+                shares = zip(*(request.column(i).to_pylist() for i in range(_SHARE_COLUMNS)), strict=True)
+                for row, (number, *share) in enumerate(shares):
+                    values = [request.column(_SHARE_COLUMNS + i)[row] for i in range(len(self.constants))]
+                    yield from self._slice(storage, number, share, dict(zip(self.constants, values, strict=True)))
         except HudiHiveError as error:
             raise serialize_error(error) from None
 
-    def _slice(self, storage: Storage, number: int, values: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+    def _slice(
+        self, storage: Storage, number: int, share: Sequence[int], values: Mapping[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
         slices = self.plan.slices.slice(number, 1)
         row = slices.to_pylist()[0]
         assert self.plan.merge is not None
-        large = self.plan.merge.memory.parts(row["log_sizes"]) > 1
-        reason = f"log files too large for {read.MERGE_MEMORY.name}" if large else self._difference(storage, row)
+        reason = self._difference(storage, row)
         if reason:
             yield self._effect(number, LogEffect(b"", 0, 0, (), reason))
             return
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
         names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
-        replaced = replaced_rows(storage, self.plan, row, partition_columns(self.plan, slices), names)
+        own = partition_columns(self.plan, slices)
+        replaced = replaced_share(storage, self.plan, row, own, names, (share[0], share[1]))
         if replaced is None:
             yield self._effect(number, LogEffect(b"", 0, 0, (), "log blocks hold changed columns only"))
             return
-        bits = _bits(replaced.left_out, replaced.base_rows)
-        instants = tuple(sorted(replaced.instants))
-        rows = replaced.base_rows - len(replaced.left_out) + replaced.rows.num_rows
-        yield self._effect(number, LogEffect(bits, replaced.base_rows, rows, instants))
+        total = len(replaced.left_out)
+        rows = total - int(np.count_nonzero(replaced.left_out)) + replaced.records
+        effect = LogEffect(_bits(replaced.left_out), total, rows, tuple(sorted(replaced.instants)))
+        yield self._effect(number, effect)
         if not len(self.schema):
             return
-        for batch in replaced.rows.to_batches(max_chunksize=BATCH_ROWS):
-            if batch.num_rows:
-                yield self._records(columns.apply(batch), number)
+        for batch in replaced.batches:
+            for begin in range(0, batch.num_rows, BATCH_ROWS):
+                yield self._records(columns.apply(batch.slice(begin, BATCH_ROWS)), number)
 
     def _difference(self, storage: Storage, row: Mapping[str, Any]) -> str:
         """Why the columns of a base file are not those of the table for every reader; empty if they are."""
@@ -182,7 +198,6 @@ def _stream(item: pa.Field, column: pa.Array) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _bits(left_out: npt.NDArray[np.int64], rows: int) -> bytes:
-    flags = np.zeros(-(-rows // 64) * 64, np.bool_)
-    flags[left_out] = True
-    return np.packbits(flags, bitorder="little").tobytes()
+def _bits(flags: npt.NDArray[np.bool_]) -> bytes:
+    """Flags as bits, in whole words of 64."""
+    return np.packbits(np.pad(flags, (0, -len(flags) % 64)), bitorder="little").tobytes()

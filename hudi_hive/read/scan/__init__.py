@@ -5,14 +5,16 @@ from __future__ import annotations
 from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.metadata_records import check_records_query, read_records
 from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.replaced import ReplacedRows, ReplacedShare, replaced_rows, replaced_share
 from hudi_hive.read.scan.scan import footer_steps, read_plan
-from hudi_hive.read.scan.slices import MergedLog, ReplacedRows, SliceReader, replaced_rows
+from hudi_hive.read.scan.slices import MergedLog, SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, skeleton_columns
 
 __all__ = [
     "BaseScan",
     "MergedLog",
     "ReplacedRows",
+    "ReplacedShare",
     "SliceReader",
     "check_records_query",
     "footer_steps",
@@ -24,5 +26,6 @@ __all__ = [
     "read_plan",
     "read_records",
     "replaced_rows",
+    "replaced_share",
     "skeleton_columns",
 ]

@@ -13,12 +13,11 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError, UnsupportedTableError
-from hudi_hive.formats.base import BATCH_ROWS, select
+from hudi_hive.formats.base import select
 from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.progress import tracked
@@ -32,10 +31,7 @@ from hudi_hive.storage import Storage, spill_folder
 from hudi_hive.table import FileSystemView
 from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogBlocks, LogData, LogDeletes, LogRecords, open_logs
 
-_BASE_ROW: Final = "hudi-hive base row"
-_LOG_ROW: Final = "hudi-hive log row"
-
-_PIECE_BYTES: Final = 8 << 20
+PIECE_BYTES: Final = 8 << 20
 """Bytes of log records that are decoded at a time where not all of them are."""
 
 
@@ -118,7 +114,7 @@ class SliceReader:
     def merged(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
         """Yield all merged rows of a slice with the needed columns."""
         if not row["log_files"]:
-            yield from self._base(row, values)
+            yield from self.base(row, values)
             return
         parts = self.merge.memory.parts(row.get("log_sizes") or ())
         if parts > 1 and self.merge.keys is None:
@@ -129,8 +125,8 @@ class SliceReader:
             # What the range wrote of a row is not the row: the rest of it was written before.
             yield from self._whole(row, values)
             return
-        base = self._base(row, values)
-        reconcile = self._reconcile(values)
+        base = self.base(row, values)
+        reconcile = self.reconciler(values)
         if self.merge.skip:
             yield from base
             for block in logs.data:
@@ -142,12 +138,12 @@ class SliceReader:
     def _merged_in_parts(self, row: Mapping[str, Any], values: pa.Table | None, parts: int) -> Iterator[pa.RecordBatch]:
         """Rows of a slice whose log files do not fit in memory; arguments as of :meth:`rows`."""
         folder = spill_folder(self.merge.memory.folder)
-        blocks = self._open_logs(row["partition"], row["log_files"], row.get("log_sizes"), mapped_in=folder)
+        blocks = self.open_blocks(row["partition"], row["log_files"], row.get("log_sizes"), mapped_in=folder)
         if self.commit_times is not None and not self.merge.skip and (self.merge.spec.makes_rows or blocks.are_partial):
             yield from self._whole(row, values)
             return
-        base, reconcile = self._base(row, values), self._reconcile(values)
-        pieces = (self._as_shown(piece) for piece in blocks.decoded_in_pieces(_PIECE_BYTES))
+        base, reconcile = self.base(row, values), self.reconciler(values)
+        pieces = (self.as_shown(piece) for piece in blocks.decoded_in_pieces(PIECE_BYTES))
         if self.merge.skip:
             yield from base
             yield from (reconcile(piece) for piece in pieces if isinstance(piece, LogData))
@@ -161,58 +157,6 @@ class SliceReader:
         )
         path = self.storage.uri()
         yield from merge_in_parts(base, pieces, self.merge.spec, self.needed, rule, reconcile=reconcile, path=path)
-
-    def replaced(self, logs: LogRecords, row: Mapping[str, Any], values: pa.Table | None) -> ReplacedRows:
-        """What log files without partial updates do to a slice's base file; arguments as of :meth:`rows`.
-
-        Only the columns that merging reads are merged. Two more say of each row which one of the base file or of the
-        log files it is.
-        """
-        spec = self.merge.spec
-        merged = pa.schema([self.needed.field(name) for name in spec.columns(self.needed)])
-        narrow = pa.schema([*merged, (_BASE_ROW, pa.int64()), (_LOG_ROW, pa.int64())])
-        whole = self._reconcile(values)
-        of_logs: list[pa.RecordBatch] = []
-        count = 0
-
-        def base() -> Iterator[pa.RecordBatch]:
-            start = 0
-            for batch in replace(self, needed=merged)._base(row, values):
-                numbers = pa.array(np.arange(start, start + batch.num_rows))
-                start += batch.num_rows
-                columns = [*batch.columns, numbers, pa.nulls(batch.num_rows, pa.int64())]
-                yield pa.RecordBatch.from_arrays(columns, schema=narrow)
-
-        def reconcile(block: LogData) -> pa.RecordBatch:
-            nonlocal count
-            batch = whole(block)
-            of_logs.append(batch)
-            numbers = pa.array(np.arange(count, count + batch.num_rows))
-            count += batch.num_rows
-            columns = [batch.column(name) for name in merged.names]
-            columns += [pa.nulls(batch.num_rows, pa.int64()), numbers]
-            return pa.RecordBatch.from_arrays(columns, schema=narrow)
-
-        total = 0
-
-        def counted() -> Iterator[pa.RecordBatch]:
-            nonlocal total
-            for batch in base():
-                total += batch.num_rows
-                yield batch
-
-        left: list[pa.Array] = []
-        chosen: list[pa.Array] = []
-        for batch in merge_slice(counted(), logs, spec, narrow, reconcile=reconcile):
-            left.append(pc.drop_null(batch.column(_BASE_ROW)))
-            chosen.append(pc.drop_null(batch.column(_LOG_ROW)))
-        keep = np.zeros(total, np.bool_)
-        for numbers in left:
-            keep[numbers.to_numpy(zero_copy_only=False)] = True
-        rows = pa.Table.from_batches(of_logs, self.needed)
-        taken = rows.take(pa.chunked_array(chosen, pa.int64())) if rows.num_rows else rows
-        instants = frozenset(instant for _, instant in logs.seen if instant is not None)
-        return ReplacedRows(np.flatnonzero(~keep), total, taken.select(self.output.names), instants)
 
     def merged_log(self, row: Mapping[str, Any], values: pa.Table | None) -> MergedLog | None:
         """Merge the log files of a slice with one another, and not with its base file; arguments as of :meth:`rows`.
@@ -231,7 +175,7 @@ class SliceReader:
                 path=self.storage.uri(partition),
                 remedy="compact the table instead",
             )
-        folded = fold(logs, spec, self.needed, self._reconcile(values))
+        folded = fold(logs, spec, self.needed, self.reconciler(values))
         if folded is None:
             return None
         entries = np.flatnonzero(folded.row < 0)
@@ -282,17 +226,18 @@ class SliceReader:
         """
         memory = self.merge.memory
         mapped_in = spill_folder(memory.folder) if memory.parts(sizes or ()) > 1 else None
-        logs = self._open_logs(partition, log_files, sizes, mapped_in).decoded(self.merge.keys)
+        logs = self.open_blocks(partition, log_files, sizes, mapped_in).decoded(self.merge.keys)
         # Merging asks a block's schema which columns it has, by the names that the query shows.
-        return logs if self.evolved is None else replace(logs, blocks=tuple(map(self._as_shown, logs.blocks)))
+        return logs if self.evolved is None else replace(logs, blocks=tuple(map(self.as_shown, logs.blocks)))
 
-    def _open_logs(
+    def open_blocks(
         self,
         partition: str,
         log_files: Sequence[str],
         sizes: Sequence[int | None] | None,
         mapped_in: str | None = None,
     ) -> LogBlocks:
+        """Choose the valid blocks of log files; as :meth:`logs`, with a folder for copies that are not in memory."""
         return open_logs(
             self.storage,
             partition,
@@ -303,13 +248,15 @@ class SliceReader:
             mapped_in=mapped_in,
         )
 
-    def _as_shown(self, block: LogData | LogDeletes) -> LogData | LogDeletes:
+    def as_shown(self, block: LogData | LogDeletes) -> LogData | LogDeletes:
+        """A block whose schema has the names that the query shows."""
         if isinstance(block, LogDeletes) or self.evolved is None:
             return block
         mapping = mapping_at(self.evolved, block.instant, block.path)
         return block if mapping is None else replace(block, schema=shown_schema(block.schema, mapping))
 
-    def _base(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterable[pa.RecordBatch]:
+    def base(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterable[pa.RecordBatch]:
+        """The rows of a slice's base file with the needed columns; arguments as of :meth:`rows`."""
         if row["base_file"] is None:
             return iter(())
         files = pa.table({"partition": [row["partition"]], "name": [row["base_file"]], "size": [row["base_size"]]})
@@ -332,7 +279,9 @@ class SliceReader:
         column = ColumnRef((RECORD_KEY,), pa.string())
         return RowFilter(In(column, self.merge.keys), self.needed)
 
-    def _reconcile(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
+    def reconciler(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
+        """What gives the records of data blocks the needed columns; with typed partition values of the slice."""
+
         def reconcile(block: LogData) -> pa.RecordBatch:
             mapping: ColumnMapping = mapping_at(self.evolved, block.instant, block.path) or BY_NAME
             reconciler = Reconciler(block.batch.schema, self.needed, mapping, block.path)
@@ -375,65 +324,6 @@ class MergedLog:
     instants: tuple[str, ...]
     records: int
     blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReplacedRows:
-    """What the log files of a slice do to its base file.
-
-    Attributes:
-        left_out: rows of the base file that do not count any more, by their number in it, ascending.
-        base_rows: rows of the base file.
-        rows: the rows of the log files that stand for them, and new ones, with the columns asked for.
-        instants: of all blocks of records and deletes in the log files; which of them count is told by the timeline.
-    """
-
-    left_out: npt.NDArray[np.int64]
-    base_rows: int
-    rows: pa.Table
-    instants: frozenset[str] = frozenset()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory."""
-        return int(self.left_out.nbytes + self.rows.nbytes)
-
-
-def replaced_rows(
-    storage: Storage,
-    plan: ScanPlan,
-    row: Mapping[str, Any],
-    values: pa.Table | None,
-    columns: Sequence[str] | None = None,
-) -> ReplacedRows | None:
-    """Merge the keys and ordering values of a slice with log files, and say which rows are whose.
-
-    Args:
-        storage: rooted at the table's base path.
-        plan: the plan that the slice is of, without a filter.
-        row: the slice: a row of the plan's slices.
-        values: typed partition values of the slice, one row.
-        columns: of the rows; None for all.
-
-    Returns:
-        None where a row of the result may be made of both, or the merge does not see all rows: partial updates,
-        registered mergers, unmerged reads, ranges of commits; and where the log files are too large for the memory.
-
-    Raises:
-        HudiHiveError: as reading the slice.
-    """
-    merge = plan.merge
-    if merge is None or merge.skip or merge.keys is not None or merge.spec.makes_rows:
-        return None
-    if plan.commit_times is not None or plan.row_filter is not None:
-        return None
-    if merge.memory.parts(row.get("log_sizes") or ()) > 1:
-        return None
-    reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
-    logs = reader.logs(row["partition"], row["log_files"], row.get("log_sizes"))
-    if any(block.is_partial for block in logs.data):
-        return None
-    return reader.replaced(logs, row, values)
 
 
 def _mean_bytes(slices: pa.Table) -> float | None:

@@ -113,7 +113,8 @@ public class BaseFileFormats {
     /**
      * The format that leaves rows out by an array of words of 64 bits, which goes to each executor once, and gives the
      * records that are cached. Places are integers of 64 bits, little-endian, for each slice the place of its first word,
-     * the number of the cache that has its records, that of the partition there, and that of the slice.
+     * the number of the cache that has its records, that of the slice there, and behind how many they are the numbers of
+     * the partitions that have some.
      */
     public FileFormat format(SparkSession session, Literal bits, Seq cached, byte[] places) {
         long[] words = ((ArrayData) bits.value()).toLongArray();
@@ -121,7 +122,15 @@ public class BaseFileFormats {
         LongBuffer numbers = ByteBuffer.wrap(places).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer();
         while (numbers.hasRemaining()) {
             Long word = Long.valueOf(numbers.get());
-            records.put(word, new int[] {(int) numbers.get(), (int) numbers.get(), (int) numbers.get()});
+            int cache = (int) numbers.get();
+            int slice = (int) numbers.get();
+            int[] place = new int[2 + (int) numbers.get()];
+            place[0] = cache;
+            place[1] = slice;
+            for (int i = 2; i < place.length; i++) {
+                place[i] = (int) numbers.get();
+            }
+            records.put(word, place);
         }
         Object[] all = new Object[] {words, records};
         Broadcast sent = JavaSparkContext.fromSparkContext(session.sparkContext()).broadcast(all);
@@ -279,14 +288,34 @@ public class BaseFileFormats {
                 return read.apply(file);
             }
             Object[] sent = (Object[]) bits.value();
+            int[] place = (int[]) ((HashMap) sent[1]).get(Long.valueOf(word < 0L ? -2L - word : word));
+            int[] own = own(place, part.start(), part.length(), part.fileSize());
             Iterator behind = Iterator$.MODULE$.empty();
-            if (part.start() == 0L) { // a large file is read in parts, by several tasks
-                int[] place = (int[]) ((HashMap) sent[1]).get(Long.valueOf(word < 0L ? -2L - word : word));
-                Batches all = records.batches(place, required, folders, word);
+            if (own.length > 2) {
+                Batches all = records.batches(own, required, folders, word);
                 behind = batches ? (Iterator) all : new BatchRows(all);
             }
             return word < 0L ? behind : new SliceRows(behind, read, part, (long[]) sent[0], word);
         }
+    }
+
+    /**
+     * A place with the partitions that are given with some bytes of a file: a large file is read in parts, by several
+     * tasks, which share the partitions.
+     */
+    static int[] own(int[] place, long start, long length, long size) {
+        int[] own = new int[place.length];
+        int count = 2;
+        for (int i = 2; i < place.length; i++) {
+            long first = size * (i - 2) / (place.length - 2);
+            if (start <= first && first < start + length) {
+                own[count] = place[i];
+                count++;
+            }
+        }
+        own[0] = place[0];
+        own[1] = place[1];
+        return Arrays.copyOf(own, count);
     }
 
     /**
@@ -365,29 +394,32 @@ public class BaseFileFormats {
                 }
                 sources[i] = source < 0 ? -1 : 3 + source;
             }
-            try {
-                Iterator batches = this.batches[place[0]].iterator(partitions[place[0]][place[1]], TaskContext.get());
-                return new Batches(batches, place[2], sources, word);
-            } catch (Exception e) {
-                throw error(e);
+            Partition[] places = new Partition[place.length - 2];
+            for (int i = 0; i < places.length; i++) {
+                places[i] = partitions[place[0]][place[i + 2]];
             }
+            return new Batches(batches[place[0]], places, place[1], sources, word);
         }
     }
 
     /** Batches of the records of a slice. Each is there until the next one is asked for, or its task ends. */
     public static class Batches extends AbstractIterator implements TaskCompletionListener {
-        private final Iterator batches;
+        private final RDD cached;
+        private final Partition[] partitions;
         private final Integer slice;
         private final int[] sources;
         private final long word;
         private final BufferAllocator allocator;
         private final List streams = new ArrayList();
+        private Iterator batches = Iterator$.MODULE$.empty();
+        private int begun;
         private Object[] next;
         private boolean ended;
 
         /** Sources are the places of columns in a batch; that of the first words, which is in none, is -1. */
-        public Batches(Iterator batches, int slice, int[] sources, long word) {
-            this.batches = batches;
+        public Batches(RDD cached, Partition[] partitions, int slice, int[] sources, long word) {
+            this.cached = cached;
+            this.partitions = partitions;
             this.slice = Integer.valueOf(slice);
             this.sources = sources;
             this.word = word;
@@ -397,7 +429,12 @@ public class BaseFileFormats {
 
         public boolean hasNext() {
             try {
-                while (next == null && batches.hasNext()) {
+                while (next == null && (batches.hasNext() || begun < partitions.length)) {
+                    if (!batches.hasNext()) {
+                        batches = cached.iterator(partitions[begun], TaskContext.get());
+                        begun++;
+                        continue;
+                    }
                     Object[] batch = (Object[]) batches.next();
                     if (batch[0].equals(slice) && batch[1] == null) {
                         next = batch;

@@ -272,10 +272,9 @@ class LogEffects:
             self._cached.append(made)
         return placed
 
-    def _remember(self, scope: str, plan: ScanPlan, encoded: list[bytes]) -> list[_DatedEffect]:
+    def _remember(self, scope: str, plan: ScanPlan, effects: list[LogEffect]) -> list[_DatedEffect]:
         """Keep the effects of the slices of a plan; gives them in that order."""
         moments = MomentsOfPlan(plan)
-        effects = list(map(LogEffect.decode, encoded))
         dated = [_DatedEffect(effect, moments.of(effect.instants)) for effect in effects]
         with self._lock:
             for files, one in zip(files_of(plan), dated, strict=True):
@@ -371,11 +370,11 @@ class LogEffects:
         if formats is None:
             return None
         numbers = {cached: number for number, cached in enumerate(caches)}
-        rows = [
-            (place, numbers[one.cached], one.cached.records.partitions[one.number], one.number)
-            for place, one in read.items()
-            if one.cached is not None
-        ]
+        rows: list[int] = []
+        for place, one in read.items():
+            if one.cached is not None:
+                partitions = one.cached.records.partitions[one.number]
+                rows += [place, numbers[one.cached], one.number, len(partitions), *partitions]
         batches = self._jvm.seq([cached.records.java for cached in caches])
         return formats.format(session, bits, batches, np.array(rows, "<i8").tobytes())
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame
 
-from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN
+from hudi_hive.read.remote import EFFECT_COLUMN, SLICE_COLUMN, LogEffect
 from hudi_hive.spark.bridge import JavaValue, Jvm, python_session
 from hudi_hive.spark.versions import SPARK
 
@@ -23,25 +23,32 @@ class CachedRecords:
 
     Attributes:
         java: Spark's cached relation, or ``CachedBatches`` of ``BaseFileFormats.java``.
-        effects: the effect of each slice, encoded, by its number.
-        partitions: for each slice the number of the partition that has its records; only of batches.
+        effects: the effect of each slice, by its number.
+        partitions: for each slice the numbers of the partitions that have its records; only of batches.
         size: bytes.
         forget: has executors forget them.
     """
 
     java: JavaValue
-    effects: list[bytes]
-    partitions: list[int]
+    effects: list[LogEffect]
+    partitions: list[list[int]]
     size: int
     forget: Callable[[], None]
 
 
-def effects_of(jvm: Jvm, session: JavaValue, plan: JavaValue) -> list[bytes]:
+def effects_of(jvm: Jvm, session: JavaValue, plan: JavaValue) -> list[LogEffect]:
     """Run a plan of effects and the numbers of their slices; gives the effects by these."""
     frame = DataFrame(jvm.classic.Dataset.ofRows(session, plan), python_session(session))
-    table = SPARK.to_arrow(frame.select(SLICE_COLUMN, EFFECT_COLUMN)).sort_by(SLICE_COLUMN)
-    effects: list[bytes] = table.column(1).to_pylist()
-    return effects
+    table = SPARK.to_arrow(frame.select(SLICE_COLUMN, EFFECT_COLUMN))
+    return _of_slices(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _of_slices(encoded: Iterable[tuple[int, bytes]]) -> list[LogEffect]:
+    """The effect of each slice, by its number, from those of their shares."""
+    shares: dict[int, list[LogEffect]] = {}
+    for number, data in encoded:
+        shares.setdefault(number, []).append(LogEffect.decode(data))
+    return [LogEffect.of_shares(shares[number]) for number in range(len(shares))]
 
 
 def cached_rows(jvm: Jvm, java: JavaValue, session: JavaValue, plan: JavaValue, name: str) -> CachedRecords:
@@ -72,7 +79,8 @@ def cached_batches(jvm: Jvm, formats: JavaValue, session: JavaValue, plan: JavaV
     except BaseException:
         batches.forget()
         raise
-    effects: dict[int, tuple[int, bytes]] = {}
+    effects: list[tuple[int, bytes]] = []
+    partitions: dict[int, list[int]] = {}
     size = at = 0
     while at < len(data):
         number, partition, length = _ENTRY.unpack_from(data, at)
@@ -80,7 +88,8 @@ def cached_batches(jvm: Jvm, formats: JavaValue, session: JavaValue, plan: JavaV
         if number < 0:
             size += length
         else:
-            effects[number] = partition, data[at : at + length]
+            effects.append((number, data[at : at + length]))
+            partitions.setdefault(number, []).append(partition)
             at += length
-    ordered = [effects[number] for number in range(len(effects))]
-    return CachedRecords(batches, [each[1] for each in ordered], [each[0] for each in ordered], size, batches.forget)
+    places = [list(dict.fromkeys(partitions[number])) for number in range(len(partitions))]
+    return CachedRecords(batches, _of_slices(effects), places, size, batches.forget)

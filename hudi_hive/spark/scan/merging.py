@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
@@ -66,6 +67,8 @@ _NUMBER = "_hudi_hive_slice"
 
 _BYTES_PER_TASK = 64 << 20
 _TASKS_PER_CORE = 2
+_MOST_SHARES = 8
+"""Shares of a slice with large log files, since more of them would hardly be quicker: each decodes all keys."""
 _MOST_SLICES = 8
 """Slices of a task whose records are cached: a scan looks through all that the task made for those of each slice."""
 
@@ -270,9 +273,14 @@ class MergeFileIndex(HudiFileIndex):
         self, session: JavaValue, plan: ScanPlan, columns: StructType, packed: bool
     ) -> tuple[JavaValue, ScanPlan]:
         """A plan of tasks that work out effects on the slices of ``plan``, and the slices by their numbers there."""
-        plan, tasks = _dealt(plan, int(session.sparkContext().defaultParallelism()), most=_MOST_SLICES)
+        cores = int(session.sparkContext().defaultParallelism())
+        shares = _shares(plan, cores)
+        number = np.repeat(np.arange(len(shares)), shares)
+        share = np.arange(len(number)) - np.repeat(np.cumsum(shares) - shares, shares)
+        order, tasks = _dealt((_sizes(plan) // shares)[number], cores, most=_MOST_SLICES)
+        requests = [each[order].tolist() for each in (number, share, shares[number])]
         partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
-        frame = self._requests(session, plan, partition_fields, tasks)
+        frame = self._requests(session, plan, partition_fields, tasks, requests)
         rows = LogRows(
             plan=plan,
             storage_options=self.snapshot.client.storage.storage_options,
@@ -300,9 +308,9 @@ class MergeFileIndex(HudiFileIndex):
 
     def _rows_plan(self, plan: ScanPlan, columns: StructType) -> JavaValue:
         """A plan of tasks that read and merge the slices of ``plan``."""
-        plan, tasks = _dealt(plan, int(self.session.sparkContext().defaultParallelism()))
+        order, tasks = _dealt(_sizes(plan), int(self.session.sparkContext().defaultParallelism()))
         partition_fields = [field for field in self.columns.path.fields if field.name in columns.names]
-        frame = self._requests(self.session, plan, partition_fields, tasks)
+        frame = self._requests(self.session, plan, partition_fields, tasks, [order.tolist()])
         self._set_size(frame, partition_fields, plan.total_bytes)
         rows = SliceRows(
             plan=plan,
@@ -314,14 +322,22 @@ class MergeFileIndex(HudiFileIndex):
         return map_in_arrow(python, rows, columns)._jdf.queryExecution().analyzed()
 
     def _requests(
-        self, session: JavaValue, plan: ScanPlan, partition_fields: list[StructField], tasks: int
+        self,
+        session: JavaValue,
+        plan: ScanPlan,
+        partition_fields: list[StructField],
+        tasks: int,
+        numbers: list[list[int]],
     ) -> JavaValue:
-        """The numbers of the slices with their partition values, typed by Spark, as a frame of so many tasks."""
+        """Numbers of slices, and others, with partition values, typed by Spark, as a frame of so many tasks."""
         jvm = self._jvm
-        columns = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
-        values = pa.table({_NUMBER: pc.cast(pa.array(np.arange(plan.slices.num_rows)), pa.string())})
+        names = [_NUMBER + "_" * place for place in range(len(numbers))]
+        columns = StructType([*(StructField(name, IntegerType()) for name in names), *partition_fields])
+        texts_of = [pc.cast(pa.array(each, pa.int32()), pa.string()) for each in numbers]
+        values = pa.table(dict(zip(names, texts_of, strict=True)))
         if partition_fields:
-            texts = self.columns.renamed(self.snapshot.partition_texts(plan.slices.column("partition").to_pylist()))
+            partitions = plan.slices.column("partition").take(pa.array(numbers[0], pa.int32())).to_pylist()
+            texts = self.columns.renamed(self.snapshot.partition_texts(partitions))
             self.columns.check_dates(texts, [field.name for field in partition_fields], self.snapshot.location)
             for field in partition_fields:
                 values = values.append_column(field.name, texts.column(field.name))
@@ -375,20 +391,34 @@ def _of_slices(record: PlannedScan, plan: ScanPlan, started: float, beside: int 
     return replace(record, files=files, merged=merged, converted=slices.num_rows - merged)
 
 
-def _dealt(plan: ScanPlan, cores: int, most: int | None = None) -> tuple[ScanPlan, int]:
-    """The plan with its slices in such an order that equal runs of them are about equal work, and how many runs.
+def _sizes(plan: ScanPlan) -> npt.NDArray[np.int64]:
+    """Bytes of the files of each slice."""
+    sizes: npt.NDArray[np.int64] = pc.fill_null(plan.slices.column("base_size"), 0).to_numpy()
+    return sizes + log_bytes(plan.slices)
 
-    A run is a task; Spark cuts a sequence into runs of equal length. ``most`` bounds the slices of one.
+
+def _shares(plan: ScanPlan, cores: int) -> npt.NDArray[np.int64]:
+    """In how many shares what the log files of each slice do is worked out, so that all cores have work.
+
+    Log files that fit in memory are not divided: each share looks at all keys of its slice.
     """
-    slices = plan.slices
-    sizes = pc.fill_null(slices.column("base_size"), 0).to_numpy() + log_bytes(slices)
+    assert plan.merge is not None
+    parts = [plan.merge.memory.parts(sizes or ()) for sizes in plan.slices.column("log_sizes").to_pylist()]
+    return np.minimum(np.array(parts, np.int64), max(1, min(_MOST_SHARES, cores // plan.slices.num_rows)))
+
+
+def _dealt(sizes: npt.NDArray[np.int64], cores: int, most: int | None = None) -> tuple[npt.NDArray[np.int64], int]:
+    """Such an order of what has so many bytes that equal runs of it are about equal work, and how many runs.
+
+    A run is a task; Spark cuts a sequence into runs of equal length. ``most`` bounds the length of one.
+    """
     wanted = max(cores * _TASKS_PER_CORE, math.ceil(sizes.sum() / _BYTES_PER_TASK))
-    wanted = wanted if most is None else max(wanted, math.ceil(slices.num_rows / most))
-    tasks = min(slices.num_rows, wanted)
+    wanted = wanted if most is None else max(wanted, math.ceil(len(sizes) / most))
+    tasks = min(len(sizes), wanted)
     largest_first = np.argsort(-sizes, kind="stable")
     order = np.concatenate([largest_first[first::tasks] for first in range(tasks)])
     # Runs of the first tasks would be the longer ones, where Spark makes the last ones longer.
-    return replace(plan, slices=slices.take(pa.array(order[::-1].copy()))), tasks
+    return order[::-1].copy(), tasks
 
 
 def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,6 +36,9 @@ _MOST_INFLATED: Final = 128
 """Bytes that each byte of a Parquet block may become where that is more than the next limit."""
 
 _LEAST_INFLATED: Final = 64 << 20
+
+NextFlags: TypeAlias = Callable[[int], npt.NDArray[np.bool_]]
+"""Says of each of the next so many records of data blocks, one after the other, whether it is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +116,15 @@ def decode_block(
 
 
 def decode_in_pieces(
-    block: LogBlock, instant: str, columns: Sequence[str] | None, size: int
+    block: LogBlock, instant: str, columns: Sequence[str] | None, size: int, picked: NextFlags | None = None
 ) -> Iterator[LogData | LogDeletes]:
     """Decode a data or delete block in several pieces where its records take much memory, in their order.
 
     Args:
         block, instant, columns: as of :func:`decode_block`.
         size: bytes of records of an Avro block that a piece has, about; one of a Parquet block has a batch of its rows.
+        picked: the records of data blocks to give; all without it. Those of Avro blocks that are not wanted are not
+            decoded.
 
     Raises:
         CorruptFileError, UnsupportedFormatError: as :func:`decode_block`, some pieces later.
@@ -126,12 +132,15 @@ def decode_in_pieces(
     pieces: Iterable[pa.RecordBatch]
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
         schema = _schema(block)
-        pieces = _avro_pieces(block, schema, _selected_names(schema, columns), size)
+        pieces = _avro_pieces(block, schema, _selected_names(schema, columns), size, picked)
     elif block.type is BlockType.PARQUET_DATA:
         schema = _schema(block)
-        pieces = _parquet_pieces(block, _selected_names(schema, columns))
+        pieces = _parquet_pieces(block, _selected_names(schema, columns), picked)
     else:
-        yield decode_block(block, instant, columns)
+        whole = decode_block(block, instant, columns)
+        if isinstance(whole, LogData) and picked is not None:
+            whole = replace(whole, batch=_picked(whole.batch, picked))
+        yield whole
         return
     for piece in pieces:
         yield LogData(instant, piece, schema, is_partial(block), block.path)
@@ -175,9 +184,12 @@ def _avro_batch(
 
 
 def _avro_pieces(
-    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, size: int
+    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, size: int, picked: NextFlags | None
 ) -> Iterator[pa.RecordBatch]:
     starts, ends = avro_bounds(block)
+    if picked is not None:
+        chosen = picked(len(starts))
+        starts, ends = starts[chosen], ends[chosen]
     inner = np.unique(np.searchsorted(starts, np.arange(size, len(block.content), size))).tolist()
     cuts = [0, *(cut for cut in inner if 0 < cut < len(starts)), len(starts)]
     for begin, end in itertools.pairwise(cuts):
@@ -237,15 +249,24 @@ def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatc
     return one_batch(pa.Table.from_batches(_bounded(block, file, columns), schema))
 
 
-def _parquet_pieces(block: LogBlock, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+def _parquet_pieces(block: LogBlock, columns: list[str] | None, picked: NextFlags | None) -> Iterator[pa.RecordBatch]:
     with open_parquet_bytes(block.content, block.path) as file:
         selected = _selected_columns(file, columns)
         if not selected:
-            yield empty_columns(file.num_rows)
+            yield _picked(empty_columns(file.num_rows), picked)
             return
         if not file.num_rows:
             yield one_batch(file.schema.empty_table().select(selected))
-        yield from _bounded(block, file, selected)
+        for batch in _bounded(block, file, selected):
+            yield _picked(batch, picked)
+
+
+def _picked(batch: pa.RecordBatch, picked: NextFlags | None) -> pa.RecordBatch:
+    """The records of a batch that are wanted."""
+    if picked is None:
+        return batch
+    flags = picked(batch.num_rows)
+    return batch.filter(pa.array(flags)) if batch.num_columns else empty_columns(int(flags.sum()))
 
 
 def _bounded(block: LogBlock, file: BaseFile, columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,14 @@ from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.storage import Storage, map_file, read_through, release_pages, run_together
 from hudi_hive.table.logs.block_schemas import refuse_damaged_schemas
 from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
-from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block, decode_in_pieces, is_partial
+from hudi_hive.table.logs.log_data import (
+    LogData,
+    LogDeletes,
+    NextFlags,
+    decode_block,
+    decode_in_pieces,
+    is_partial,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -117,17 +124,20 @@ class LogBlocks:
             refuse_records_of_others(records, self.partition)
         return replace(self.about, blocks=decoded)
 
-    def decoded_in_pieces(self, size: int) -> Iterator[LogData | LogDeletes]:
+    def decoded_in_pieces(self, size: int, picked: NextFlags | None = None) -> Iterator[LogData | LogDeletes]:
         """All records and deletes, a piece at a time, oldest first; what was looked at is left to the disk.
 
         Args:
             size: bytes of records of a piece, about.
+            picked: the records to give, and no deletes; all without it.
 
         Raises:
             CorruptFileError, UnsupportedFormatError: as :func:`scan_logs`.
         """
         for block in self.blocks:
-            for records in decode_in_pieces(block, _instant(block), self.columns, size):
+            if picked is not None and block.type is BlockType.DELETE:
+                continue
+            for records in decode_in_pieces(block, _instant(block), self.columns, size, picked):
                 refuse_records_of_others(records, self.partition)
                 yield records
                 release_pages(block.content)

@@ -207,13 +207,25 @@ def test_without_room_python_tasks_merge(spark, make):
     assert same(frame, HudiTable.open(path)) and BESIDE in hudi_spark.explain(frame)
 
 
-def test_log_files_that_are_too_large_for_the_memory_are_merged_in_parts(spark, make, tmp_path):
+def test_large_log_files_are_read_in_shares_and_parts(spark, make, tmp_path):
     path = make()
     updated(path, range(30), 6, 1.0)
-    frame = hudi_spark.load(spark, path, options={MERGE_MEMORY.name: "1", SPILL_FOLDER.name: str(tmp_path / "spilled")})
-    assert f"(log files too large for {MERGE_MEMORY.name})" in hudi_spark.explain(frame)
+    updated(path, [3, 400], 1, 9.0)
+    HudiTable.open(path).delete(pa.table({"id": [6, 7], "p": ["p0", "p1"], "ts": [9, 1]}))
+    options = {MERGE_MEMORY.name: "1", SPILL_FOLDER.name: str(tmp_path / "spilled")}
+
+    def load():
+        return hudi_spark.load(spark, path, options=options)
+
+    counted = load().where("p = 'p0'").groupBy().count()
+    assert counted.collect()[0][0] == 99 and "rows of 1 slices counted" in hudi_spark.explain(counted)
+    assert (tmp_path / "spilled").is_dir()
+    frame = load()
+    assert "merged in Arrow" not in hudi_spark.explain(frame) and "read now" in lines(frame)[0]
     assert same(frame, HudiTable.open(path))
-    assert (tmp_path / "spilled").is_dir() and not list((tmp_path / "spilled").iterdir())
+    assert "kept from before" in lines(load())[0] and same(load(), HudiTable.open(path))
+    assert load().where("v = 1.0").count() == HudiTable.open(path).scan(row_filter="v = 1.0").count() == 28
+    assert not list((tmp_path / "spilled").iterdir())
 
 
 def test_cached_log_records_that_executors_lose_are_read_again(spark, make):
