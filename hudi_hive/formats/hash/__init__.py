@@ -10,6 +10,7 @@ from hudi_hive.formats.hash.bloom import SIMPLE, BloomBuilder, BloomFilter, Bloo
 from hudi_hive.formats.hash.hash_id import hash_id
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.hash.java_hash import string_hashes
+from hudi_hive.formats.hash.text_hash import text_hashes
 from hudi_hive.formats.hash.xx_hash import xxhash32
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "hash_id",
     "key_hashes",
     "string_hashes",
+    "text_hashes",
     "xxhash32",
 ]

@@ -10,7 +10,7 @@ from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ord
 from hudi_hive.read.merge.part_file import PartFile
 from hudi_hive.read.merge.part_folder import part_folder
 from hudi_hive.read.merge.partial import default_of, keeps
-from hudi_hive.read.merge.parts import MergeParts, merge_in_parts
+from hudi_hive.read.merge.parts import MergeParts, in_share, merge_in_parts
 
 __all__ = [
     "CustomMerge",
@@ -20,6 +20,7 @@ __all__ = [
     "as_numbers",
     "default_of",
     "fold",
+    "in_share",
     "keeps",
     "log_events",
     "merge_in_parts",

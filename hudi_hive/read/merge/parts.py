@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.batches import gathered_tables
-from hudi_hive.formats.hash import key_hashes
+from hudi_hive.formats.hash import text_hashes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.read.merge.ordering_values import Ints
+from hudi_hive.read.merge.ordering_values import Flags, Ints
 from hudi_hive.read.merge.part_file import PartFile
 from hudi_hive.read.merge.part_folder import part_folder
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
@@ -32,7 +32,6 @@ from hudi_hive.table.merge import MergeSpec
 _WAITING_BYTES: Final = 32 << 20
 """Bytes of base rows that are gathered before they are spread over the parts' files."""
 
-_HASHES: Final = 1
 _KEY: Final = "record_key"
 
 _Rows = Callable[[], Iterator[pa.RecordBatch]]
@@ -140,6 +139,16 @@ def _spread_base(batches: Iterable[pa.RecordBatch], spec: MergeSpec, files: _Fil
                 file.add(part)
 
 
+def in_share(keys: pa.Array, share: tuple[int, int]) -> Flags:
+    """Which keys are those of a share (:attr:`MergeParts.share`)."""
+    flags: Flags = _numbers(keys, share[1]) == share[0]
+    return flags
+
+
+def _numbers(keys: pa.Array, count: int) -> Ints:
+    return (text_hashes(keys) % np.uint64(count)).astype(np.int64)
+
+
 class _Files(NamedTuple):
     """The files of the parts of a share."""
 
@@ -149,7 +158,7 @@ class _Files(NamedTuple):
     def of_parts(self, rows: pa.RecordBatch, keys: pa.Array) -> Iterator[tuple[PartFile, pa.RecordBatch]]:
         """The file of each part, and its rows, in their order."""
         own, shares = self.share
-        number: Ints = key_hashes(keys, _HASHES)[:, 0] % (len(self.files) * shares)
+        number = _numbers(keys, len(self.files) * shares)
         at = np.flatnonzero(number % shares == own) if shares > 1 else np.arange(len(number))
         part = number[at] // shares
         order = np.argsort(part, kind="stable")
@@ -170,4 +179,4 @@ def _records(blocks: list[LogData | LogDeletes], file: PartFile) -> LogRecords:
     return LogRecords(tuple(whole))
 
 
-__all__ = ["MergeParts", "merge_in_parts"]
+__all__ = ["MergeParts", "in_share", "merge_in_parts"]

@@ -9,7 +9,7 @@ at a time, for the records that count.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.base import BATCH_ROWS
+from hudi_hive.formats.log import Positions
 from hudi_hive.plan.model import ScanPlan
-from hudi_hive.read.merge import MergeParts, merge_in_parts, merge_slice
+from hudi_hive.read.merge import MergeParts, in_share, merge_in_parts, merge_slice
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.slices import PIECE_BYTES, SliceReader
 from hudi_hive.read.scan.sources import source_names
 from hudi_hive.storage import Storage, spill_folder
-from hudi_hive.table.logs import LogBlocks, LogData, LogRecords
+from hudi_hive.table.logs import LogBlocks, LogData, LogRecords, PieceRules
 
 _BASE_ROW: Final = "hudi-hive base row"
 _LOG_ROW: Final = "hudi-hive log row"
@@ -231,10 +232,14 @@ def _in_parts(
         in_order=partial(in_order, threads=1),
         share=share,
     )
+    picks = _Picks(share)
+    # Of the keys in a table without meta columns nothing is told before the records are decoded.
+    by_keys = share[1] > 1 and not reader.merge.spec.key_fields
+    pieces = PieceRules(PIECE_BYTES, picks.of_keys if by_keys else None, picks.bounds)
     reconcile = narrow.reconciler(values)
     merged = merge_in_parts(
         numbers.of_base(narrow.base(row, values)),
-        map(reader.as_shown, blocks.decoded_in_pieces(PIECE_BYTES)),
+        map(reader.as_shown, blocks.decoded_in_pieces(pieces)),
         reader.merge.spec,
         numbers.schema,
         rule,
@@ -246,24 +251,56 @@ def _in_parts(
     for batch in itertools.chain(() if first is None else (first,), merged):
         for flags, name in ((counting, _BASE_ROW), (chosen, _LOG_ROW)):
             flags[pc.drop_null(batch.column(name)).to_numpy(zero_copy_only=False)] = True
-    records = _records(reader, blocks, chosen, values)
+    picks.narrow(chosen)
+    records = _records(reader, blocks, picks, values)
     return ReplacedShare(~counting, int(np.count_nonzero(chosen)), records, _instants(blocks.about))
 
 
+class _Picks:
+    """Picks the log records of a share by their keys, and then, as they come again, those of them that count.
+
+    Args:
+        share: as of :func:`replaced_share`.
+
+    Attributes:
+        bounds: as of :class:`~hudi_hive.table.logs.PieceRules`.
+    """
+
+    def __init__(self, share: tuple[int, int]) -> None:
+        self.bounds: dict[tuple[str, int], tuple[Positions, Positions]] = {}
+        self._share = share
+        self._own: list[Flags] = []
+        self._counting: Flags = np.zeros(0, np.bool_)
+        self._at = 0
+
+    def of_keys(self, count: int, keys: Callable[[], pa.Array | None]) -> Flags:
+        """Those of the share."""
+        array = keys()
+        # That a block has no keys is said when they are merged.
+        every = np.ones(count, np.bool_)
+        self._own.append(every if array is None else in_share(array.cast(pa.string()), self._share))
+        return self._own[-1]
+
+    def narrow(self, chosen: Flags) -> None:
+        """Say of each record of the share whether it counts."""
+        own = np.concatenate(self._own) if self._own else np.ones(len(chosen), np.bool_)
+        self._counting = own.copy()
+        self._counting[own] = chosen
+
+    def in_turn(self, count: int, _: Callable[[], pa.Array | None]) -> Flags:
+        """Those that count."""
+        self._at += count
+        return self._counting[self._at - count : self._at]
+
+
 def _records(
-    reader: SliceReader, blocks: LogBlocks, chosen: Flags, values: pa.Table | None
+    reader: SliceReader, blocks: LogBlocks, picks: _Picks, values: pa.Table | None
 ) -> Iterator[pa.RecordBatch]:
     """The records of log files that count, with the columns asked for."""
     reconcile = replace(reader, needed=reader.output).reconciler(values)
     whole = replace(blocks, columns=source_names(reader.evolved, reader.output.names))
-    at = 0
-
-    def selected(count: int) -> Flags:
-        nonlocal at
-        at += count
-        return chosen[at - count : at]
-
-    for piece in map(reader.as_shown, whole.decoded_in_pieces(PIECE_BYTES, selected)):
+    pieces = PieceRules(PIECE_BYTES, picks.in_turn, picks.bounds)
+    for piece in map(reader.as_shown, whole.decoded_in_pieces(pieces)):
         if isinstance(piece, LogData) and piece.batch.num_rows:
             yield reconcile(piece)
 

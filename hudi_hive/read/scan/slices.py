@@ -29,7 +29,16 @@ from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_sch
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import Storage, spill_folder
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogBlocks, LogData, LogDeletes, LogRecords, open_logs
+from hudi_hive.table.logs import (
+    RECORD_KEY,
+    BlockRange,
+    LogBlocks,
+    LogData,
+    LogDeletes,
+    LogRecords,
+    PieceRules,
+    open_logs,
+)
 
 PIECE_BYTES: Final = 8 << 20
 """Bytes of log records that are decoded at a time where not all of them are."""
@@ -143,7 +152,7 @@ class SliceReader:
             yield from self._whole(row, values)
             return
         base, reconcile = self.base(row, values), self.reconciler(values)
-        pieces = (self.as_shown(piece) for piece in blocks.decoded_in_pieces(PIECE_BYTES))
+        pieces = (self.as_shown(piece) for piece in blocks.decoded_in_pieces(PieceRules(PIECE_BYTES)))
         if self.merge.skip:
             yield from base
             yield from (reconcile(piece) for piece in pieces if isinstance(piece, LogData))

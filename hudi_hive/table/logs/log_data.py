@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,8 +37,43 @@ _MOST_INFLATED: Final = 128
 
 _LEAST_INFLATED: Final = 64 << 20
 
-NextFlags: TypeAlias = Callable[[int], npt.NDArray[np.bool_]]
-"""Says of each of the next so many records of data blocks, one after the other, whether it is wanted."""
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRules:
+    """How data blocks are decoded in pieces.
+
+    Attributes:
+        size: bytes of records of an Avro block that a piece has, about; one of a Parquet block has a batch of its rows.
+        pick: says of so many records, which come behind those of the last call, whether they are given; the others of
+            Avro blocks are not decoded. The second argument gives their record keys, or null where the block does not
+            tell them. Without it all are given.
+        bounds: remembers where the records of Avro blocks begin and end, by file and offset, for whoever decodes them
+            again.
+    """
+
+    size: int
+    pick: Callable[[int, Callable[[], pa.Array | None]], Flags] | None = None
+    bounds: dict[tuple[str, int], tuple[Positions, Positions]] | None = None
+
+    def picked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The records of a batch that are given."""
+        if self.pick is None:
+            return batch
+        at = batch.schema.get_field_index(RECORD_KEY)
+        flags = self.pick(batch.num_rows, lambda: batch.column(at) if at >= 0 else None)
+        return batch.filter(pa.array(flags)) if batch.num_columns else empty_columns(int(flags.sum()))
+
+    def bounds_of(self, block: LogBlock) -> tuple[Positions, Positions]:
+        """Where the records of an Avro block begin and end."""
+        key = block.path, block.offset
+        if self.bounds is None or key not in self.bounds:
+            bounds = avro_bounds(block)
+            if self.bounds is None:
+                return bounds
+            self.bounds[key] = bounds
+        return self.bounds[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +151,13 @@ def decode_block(
 
 
 def decode_in_pieces(
-    block: LogBlock, instant: str, columns: Sequence[str] | None, size: int, picked: NextFlags | None = None
+    block: LogBlock, instant: str, columns: Sequence[str] | None, rules: PieceRules
 ) -> Iterator[LogData | LogDeletes]:
     """Decode a data or delete block in several pieces where its records take much memory, in their order.
 
     Args:
         block, instant, columns: as of :func:`decode_block`.
-        size: bytes of records of an Avro block that a piece has, about; one of a Parquet block has a batch of its rows.
-        picked: the records of data blocks to give; all without it. Those of Avro blocks that are not wanted are not
-            decoded.
+        rules: how large pieces are, and which records they have.
 
     Raises:
         CorruptFileError, UnsupportedFormatError: as :func:`decode_block`, some pieces later.
@@ -132,15 +165,13 @@ def decode_in_pieces(
     pieces: Iterable[pa.RecordBatch]
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
         schema = _schema(block)
-        pieces = _avro_pieces(block, schema, _selected_names(schema, columns), size, picked)
+        pieces = _avro_pieces(block, schema, _selected_names(schema, columns), rules)
     elif block.type is BlockType.PARQUET_DATA:
         schema = _schema(block)
-        pieces = _parquet_pieces(block, _selected_names(schema, columns), picked)
+        pieces = _parquet_pieces(block, _selected_names(schema, columns), rules)
     else:
         whole = decode_block(block, instant, columns)
-        if isinstance(whole, LogData) and picked is not None:
-            whole = replace(whole, batch=_picked(whole.batch, picked))
-        yield whole
+        yield replace(whole, batch=rules.picked(whole.batch)) if isinstance(whole, LogData) else whole
         return
     for piece in pieces:
         yield LogData(instant, piece, schema, is_partial(block), block.path)
@@ -184,16 +215,24 @@ def _avro_batch(
 
 
 def _avro_pieces(
-    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, size: int, picked: NextFlags | None
+    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, rules: PieceRules
 ) -> Iterator[pa.RecordBatch]:
-    starts, ends = avro_bounds(block)
-    if picked is not None:
-        chosen = picked(len(starts))
-        starts, ends = starts[chosen], ends[chosen]
-    inner = np.unique(np.searchsorted(starts, np.arange(size, len(block.content), size))).tolist()
+    starts, ends = rules.bounds_of(block)
+    inner = np.unique(np.searchsorted(starts, np.arange(rules.size, len(block.content), rules.size))).tolist()
     cuts = [0, *(cut for cut in inner if 0 < cut < len(starts)), len(starts)]
     for begin, end in itertools.pairwise(cuts):
-        yield _records(block, block.content, (starts[begin:end], ends[begin:end]), schema, columns, None)
+        own = starts[begin:end], ends[begin:end]
+        if rules.pick is not None:
+            flags = rules.pick(end - begin, partial(_keys, block, own, schema))
+            own = own[0][flags], own[1][flags]
+        yield _records(block, block.content, own, schema, columns, None)
+
+
+def _keys(block: LogBlock, bounds: tuple[Positions, Positions], schema: Mapping[str, Any]) -> pa.Array | None:
+    """The record keys of Avro binaries; None if they do not tell theirs."""
+    if not any(entry["name"] == RECORD_KEY for entry in schema["fields"]):
+        return None
+    return _records(block, block.content, bounds, schema, [RECORD_KEY], None).column(0)
 
 
 def _records(
@@ -249,24 +288,16 @@ def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatc
     return one_batch(pa.Table.from_batches(_bounded(block, file, columns), schema))
 
 
-def _parquet_pieces(block: LogBlock, columns: list[str] | None, picked: NextFlags | None) -> Iterator[pa.RecordBatch]:
+def _parquet_pieces(block: LogBlock, columns: list[str] | None, rules: PieceRules) -> Iterator[pa.RecordBatch]:
     with open_parquet_bytes(block.content, block.path) as file:
         selected = _selected_columns(file, columns)
         if not selected:
-            yield _picked(empty_columns(file.num_rows), picked)
+            yield rules.picked(empty_columns(file.num_rows))
             return
         if not file.num_rows:
             yield one_batch(file.schema.empty_table().select(selected))
         for batch in _bounded(block, file, selected):
-            yield _picked(batch, picked)
-
-
-def _picked(batch: pa.RecordBatch, picked: NextFlags | None) -> pa.RecordBatch:
-    """The records of a batch that are wanted."""
-    if picked is None:
-        return batch
-    flags = picked(batch.num_rows)
-    return batch.filter(pa.array(flags)) if batch.num_columns else empty_columns(int(flags.sum()))
+            yield rules.picked(batch)
 
 
 def _bounded(block: LogBlock, file: BaseFile, columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -25,7 +25,7 @@ from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_
 from hudi_hive.table.logs.log_data import (
     LogData,
     LogDeletes,
-    NextFlags,
+    PieceRules,
     decode_block,
     decode_in_pieces,
     is_partial,
@@ -124,20 +124,17 @@ class LogBlocks:
             refuse_records_of_others(records, self.partition)
         return replace(self.about, blocks=decoded)
 
-    def decoded_in_pieces(self, size: int, picked: NextFlags | None = None) -> Iterator[LogData | LogDeletes]:
-        """All records and deletes, a piece at a time, oldest first; what was looked at is left to the disk.
+    def decoded_in_pieces(self, rules: PieceRules) -> Iterator[LogData | LogDeletes]:
+        """The records and deletes, a piece at a time, oldest first; what was looked at is left to the disk.
 
         Args:
-            size: bytes of records of a piece, about.
-            picked: the records to give, and no deletes; all without it.
+            rules: how large pieces are, and which records they have.
 
         Raises:
             CorruptFileError, UnsupportedFormatError: as :func:`scan_logs`.
         """
         for block in self.blocks:
-            if picked is not None and block.type is BlockType.DELETE:
-                continue
-            for records in decode_in_pieces(block, _instant(block), self.columns, size, picked):
+            for records in decode_in_pieces(block, _instant(block), self.columns, rules):
                 refuse_records_of_others(records, self.partition)
                 yield records
                 release_pages(block.content)

@@ -255,7 +255,8 @@ def test_a_table_made_again_under_its_path(spark, make, tmp_path):
 
 
 @pytest.mark.parametrize("name", with_long_cases([], fixture_names("mor")))
-def test_cold_warm_and_merged_rows_are_the_same(spark, name):
+def test_cold_warm_and_merged_rows_are_the_same(spark, name, tmp_path):
+    """Also where log files are too large for the memory, as a copy of the table is read for the first time."""
     base = unzip_fixture(name)
     try:
         HudiTable.open(base).scan().to_arrow()
@@ -269,4 +270,7 @@ def test_cold_warm_and_merged_rows_are_the_same(spark, name):
             answers.append(sorted(map(str, hudi_spark.load(spark, base).collect())))
         finally:
             spark.conf.unset(SPARK_LOG_RECORDS.name)
-    assert answers[0] == answers[1] == answers[2] and len(answers[0]) == number
+    frame = hudi_spark.load(spark, unzip_fixture(name, tmp_path), options={MERGE_MEMORY.name: "5000"})
+    answers.append(sorted(map(str, frame.collect())))
+    assert "log files too large" not in hudi_spark.explain(frame)
+    assert answers[0] == answers[1] == answers[2] == answers[3] and len(answers[0]) == number
