@@ -9,7 +9,8 @@ Source: docs/format.md#merge-modes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from hudi_hive.table.logs import LogData, LogRecords
 from hudi_hive.table.merge import MergeSpec, Order
 
 _MOST_WAITING_ROWS = 1 << 20
+_MOST_WAITING_BYTES = 64 << 20
 
 Reconcile = Callable[[LogData], pa.RecordBatch]
 """A data block to a batch of the wanted schema; columns that the block lacks are null."""
@@ -64,17 +66,20 @@ def merge_slice(
     if merger is None:
         yield from (batch for batch in base_batches or () if batch.num_rows)
         return
+    del logs  # the merger has its rows
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     most = max(BATCH_ROWS, min(len(merger.seen), _MOST_WAITING_ROWS))
     for batch in base_batches or ():
         if not batch.num_rows:
             continue
         waiting.append(batch)
         rows += batch.num_rows
-        if rows >= most:
+        size += batch.nbytes
+        del batch  # in the list alone, which gives each back as it is merged
+        if rows >= most or size >= _MOST_WAITING_BYTES:
             yield from merger.merged(waiting)
-            waiting, rows = [], 0
+            rows = size = 0
     yield from merger.merged(waiting)
     yield from merger.new_rows()
 
@@ -87,7 +92,8 @@ def _merger(
         events = log_events(logs, spec, schema, reconcile)
         return None if events is None else CustomMerge(events, spec, schema, path)
     folded = fold(logs, spec, schema, reconcile)
-    return None if folded is None else _Merger(folded, spec, schema, logs.data)
+    data = logs.data
+    return None if folded is None else _Merger(folded, spec, schema, data[-1].schema if data else None)
 
 
 def _by_name(schema: pa.Schema) -> Reconcile:
@@ -97,10 +103,10 @@ def _by_name(schema: pa.Schema) -> Reconcile:
 class _Merger(SliceMerge):
     """Base rows met with the folded log."""
 
-    def __init__(self, folded: Folded, spec: MergeSpec, schema: pa.Schema, blocks: tuple[LogData, ...]) -> None:
+    def __init__(self, folded: Folded, spec: MergeSpec, schema: pa.Schema, newest: Mapping[str, Any] | None) -> None:
         super().__init__(folded.keys, spec, schema)
         self._log = folded
-        self._blocks = blocks
+        self._newest = newest
         self._compares = spec.on_base is Order.EVENT_TIME or spec.deletes_in_order
 
     def new_rows(self) -> Iterator[pa.RecordBatch]:
@@ -199,7 +205,7 @@ class _Merger(SliceMerge):
             return batch
         arrays = []
         for field, column in zip(self.schema, batch.columns, strict=True):
-            default = default_of(self._blocks[-1].schema, field)
+            default = None if self._newest is None else default_of(self._newest, field)
             source = self._log.sources[field.name][key]
             open_ = source >= 0
             if not (self.spec.newest_meta and field.name in META_FIELDS):

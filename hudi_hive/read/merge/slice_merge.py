@@ -37,13 +37,17 @@ class SliceMerge(ABC):
         self.seen: Flags = np.zeros(len(keys), np.bool_)
 
     def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
+        """Batches with the log merged in; they are taken out of the list, for the memory.
+
+        The key look-up is one for all: it builds a table of the log's keys.
+        """
         if not batches:
             return
         keys = pa.chunked_array([record_keys(batch, self.spec) for batch in batches], pa.string())
         key_numbers = pc.index_in(keys, value_set=self.keys)
         start = 0
-        for batch in batches:
+        while batches:
+            batch = batches.pop(0)
             # The result's chunks are not those of the keys.
             numbers = one_array(key_numbers.slice(start, batch.num_rows))
             start += batch.num_rows

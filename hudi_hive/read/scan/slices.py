@@ -142,7 +142,9 @@ class SliceReader:
                 yield reconcile(block)
             return
         path = self.storage.uri()
-        yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile, path=path)
+        rows = merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile, path=path)
+        del logs  # the merge lets go of blocks as soon as it has their rows
+        yield from rows
 
     def _merged_in_parts(self, row: Mapping[str, Any], values: pa.Table | None, parts: int) -> Iterator[pa.RecordBatch]:
         """Rows of a slice whose log files do not fit in memory; arguments as of :meth:`rows`."""

@@ -36,7 +36,6 @@ _MOST_INFLATED: Final = 128
 """Bytes that each byte of a Parquet block may become where that is more than the next limit."""
 
 _LEAST_INFLATED: Final = 64 << 20
-
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
