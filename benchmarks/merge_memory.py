@@ -4,12 +4,16 @@
 (4,000,000: 1.1 GB of base file and 0.55 GB of log files), read to its end through ``to_batches()`` in a process of its
 own for each way. Printed are rows, CPU and wall seconds, the peak of resident memory above that of the imports, and
 bytes that went to the local disk. ``at once`` is the same with memory without a bound.
+
+``--spark`` reads it in Spark instead, on one core and on two, a sum and a group-by, for the first time and again: wall
+seconds, CPU seconds of the JVM and of each Python worker, and the greatest peak of a worker above its imports.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -83,13 +87,71 @@ def read(folder: str, way: str) -> None:
     print(json.dumps(figures))
 
 
+STATEMENTS = {
+    "sum": "SELECT sum(ts) FROM rides",
+    "group-by": "SELECT city, count(*), max(rider), sum(distance) FROM rides GROUP BY city",
+}
+
+
+def processes(parent: int) -> dict[tuple[str, str], tuple[float, int]]:
+    """CPU seconds and peak MB of the JVM that a process started, and of the Python workers below it."""
+    figures = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+            numbers = (process / "stat").read_text().rpartition(")")[2].split()
+            peak = int((process / "status").read_text().partition("VmHWM:")[2].split()[0])
+        except (OSError, IndexError):
+            continue
+        kind = "worker" if b"pyspark.daemon" in command else "jvm" if int(numbers[1]) == parent else ""
+        if kind:
+            seconds = (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+            figures[kind, process.name] = seconds, peak >> 10
+    return figures
+
+
+def read_in_spark(folder: str, cores: int, turns: int) -> None:
+    """Read the table in Spark, and print what it took."""
+    from pyspark.sql import SparkSession
+
+    import hudi_hive.spark as hudi_spark
+
+    def import_all(batches):
+        import hudi_hive.read.remote  # noqa: F401
+
+        yield from batches
+
+    builder = SparkSession.builder.master(f"local[{cores}]").config("spark.driver.memory", "2g")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    hudi_spark.enable(spark)
+    spark.range(1000, numPartitions=2 * cores).mapInArrow(import_all, "id long").collect()
+    imported = max(peak for (kind, _), (_, peak) in processes(os.getpid()).items() if kind == "worker")
+    for name, statement in STATEMENTS.items():
+        for turn in range(1 + turns):
+            before, wall = processes(os.getpid()), time.perf_counter()
+            hudi_spark.load(spark, folder).createOrReplaceTempView("rides")
+            spark.sql(statement).collect()
+            wall = time.perf_counter() - wall
+            took = {key: each[0] - before.get(key, (0, 0))[0] for key, each in processes(os.getpid()).items()}
+            shown = ", ".join(f"{kind} {took[kind, number]:.1f}" for kind, number in took if took[kind, number] > 0.05)
+            print(f"{cores} cores, {name} {'again' if turn else 'first'}: {wall:5.1f} s  CPU: {shown}", flush=True)
+    peak = max(peak for (kind, _), (_, peak) in processes(os.getpid()).items() if kind == "worker")
+    print(f"{cores} cores: {peak - imported:,} MB of a worker above its imports", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--table", help="a folder to keep the table in, or that has it")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--cores", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.cores:
+        read_in_spark(given.table, given.cores, given.turns)
+        return
     if given.way:
         read(given.table, given.way)
         return
@@ -99,7 +161,10 @@ def main() -> None:
             make(folder, given.rows)
         (row,) = HudiTable.open(folder).scan().plan().slices.to_pylist()
         print(f"{row['base_size'] / 1e6:,.0f} MB of base file, {sum(row['log_sizes']) / 1e6:,.0f} MB of logs")
-        for _ in range(given.turns):
+        for cores in (1, 2) if given.spark else ():
+            command = [sys.executable, __file__, "--table", folder, "--cores", str(cores), "--turns", str(given.turns)]
+            subprocess.run(command, check=True)
+        for _ in range(0 if given.spark else given.turns):
             answers = set()
             for way in WAYS:
                 command = [sys.executable, __file__, "--table", folder, "--way", way]

@@ -34,6 +34,9 @@ ROWS_COLUMN: Final = "_hudi_hive_rows"
 
 _BITS: Final = b"\n"
 
+_BATCH_BYTES: Final = 2 << 20
+"""Of a packed batch, about: Spark holds a hundred of them while it writes them to an executor's disk, or reads them."""
+
 _SHARE_COLUMNS: Final = 3
 """The first columns of requests, which say what of which slice."""
 
@@ -146,8 +149,9 @@ class LogRows:
         if not len(self.schema):
             return
         for batch in replaced.batches:
-            for begin in range(0, batch.num_rows, BATCH_ROWS):
-                yield self._records(columns.apply(batch.slice(begin, BATCH_ROWS)), number)
+            rows = max(1, min(BATCH_ROWS, batch.num_rows * _BATCH_BYTES // max(1, batch.nbytes)))
+            for begin in range(0, batch.num_rows, rows):
+                yield self._records(columns.apply(batch.slice(begin, rows)), number)
 
     def _difference(self, storage: Storage, row: Mapping[str, Any]) -> str:
         """Why the columns of a base file are not those of the table for every reader; empty if they are."""
