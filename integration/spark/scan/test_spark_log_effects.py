@@ -207,6 +207,22 @@ def test_without_room_python_tasks_merge(spark, make):
     assert same(frame, HudiTable.open(path)) and BESIDE in hudi_spark.explain(frame)
 
 
+def test_records_beyond_the_bound_stay_until_others_are_read(spark, make, tmp_path):
+    """As batches they are larger than the log files, whose bytes the bound is held against at first."""
+    path = make()
+    updated(path, range(30), 6, 1.0)
+    other = str(shutil.copytree(path, tmp_path / "other"))
+    sizes = HudiTable.open(path).scan().plan().slices.column("log_sizes").to_pylist()
+    spark.conf.set(SPARK_LOG_RECORDS.name, str(sum(sum(each) for each in sizes)))
+    try:
+        for read, when in ((path, "read now"), (path, "kept from before"), (other, "read now"), (path, "read now")):
+            frame = hudi_spark.load(spark, read)
+            assert same(frame, HudiTable.open(read))
+            assert when in lines(frame)[0]
+    finally:
+        spark.conf.unset(SPARK_LOG_RECORDS.name)
+
+
 def test_large_log_files_are_read_in_shares_and_parts(spark, make, tmp_path):
     path = make()
     updated(path, range(30), 6, 1.0)
