@@ -242,13 +242,6 @@ HARMLESS_OPTIONS: Final = (
     _harmless("hoodie.metadata.max.reader.buffer.size", integer, "Buffer of reads of the metadata table.", _MEMORY),
     # -- reading while writing
     _harmless(
-        "hoodie.merge.use.record.positions",
-        boolean,
-        "Merge log records by their place in the base file.",
-        "records are merged by key, of which places are a short cut",
-        since=8,
-    ),
-    _harmless(
         "hoodie.file.group.reader.enabled",
         boolean,
         "Read with Hudi's newer reader.",

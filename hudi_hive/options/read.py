@@ -176,6 +176,16 @@ SPILL_FOLDER: Final = Option[str | None](
         _MERGED_IN_PARTS, "it says where parts of a merge are kept meanwhile; the rows are the same"
     ),
 )
+MERGE_POSITIONS: Final = Option(
+    "hoodie.merge.use.record.positions",
+    boolean,
+    True,
+    "Take from log blocks which rows of the base file their records replace, in place of reading the file's keys.",
+    harmless=dict.fromkeys(
+        _MERGED_IN_PARTS, "it says whether positions or record keys tell which rows are replaced; the rows are the same"
+    ),
+    since=8,
+)
 SECONDARY_INDEX: Final = Option(
     "hoodie.metadata.index.secondary.enable",
     boolean,
@@ -224,6 +234,7 @@ READ_OPTIONS: Final = (
     MERGE_MEMORY,
     SERVICE_MEMORY,
     SPILL_FOLDER,
+    MERGE_POSITIONS,
 )
 
 # -- streams -----------------------------------------------------------------------------------------------------------

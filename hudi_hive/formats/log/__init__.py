@@ -19,6 +19,7 @@ from hudi_hive.formats.log.block import (
     iter_blocks,
 )
 from hudi_hive.formats.log.deletes import DELETE_RECORD, decode_deletes, was_written_by_kryo
+from hudi_hive.formats.log.record_positions import RecordPositions
 from hudi_hive.formats.log.writer import cdc_block, command_block, data_block, delete_block, hfile_block, parquet_block
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "HeaderKey",
     "LogBlock",
     "Positions",
+    "RecordPositions",
     "avro_bounds",
     "avro_spans",
     "block_schema",

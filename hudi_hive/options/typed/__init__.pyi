@@ -26,6 +26,7 @@ ReadOptions = TypedDict(
         "hoodie.file.listing.parallelism": str | bool | float,
         "hoodie.memory.merge.max.size": str | bool | float,
         "hoodie.memory.spillable.map.path": str | bool | float,
+        "hoodie.merge.use.record.positions": str | bool | float,
         "hoodie.metadata.enable": str | bool | float,
         "hoodie.metadata.global.record.level.index.enable": str | bool | float,
         "hoodie.metadata.index.expression.enable": str | bool | float,

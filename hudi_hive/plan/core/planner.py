@@ -473,6 +473,7 @@ class PlanBuilder:
                 range_first=self.range_first,
                 keys=self.required_keys(),
                 memory=MergeMemory(query.options.merge_memory, query.options.spill_folder),
+                use_positions=query.options.merge_positions,
             )
         return ScanPlan(
             base_path=client.base_path,

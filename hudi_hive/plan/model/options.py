@@ -64,6 +64,8 @@ class ReadOptions:
         record_mergers: ``hudi_hive.record.mergers``: Python mergers, which are registered for this process.
         merge_memory: ``hoodie.memory.merge.max.size``: bytes of memory for merging the log files of a slice.
         spill_folder: ``hoodie.memory.spillable.map.path``: where merges go on that do not fit in them.
+        merge_positions: ``hoodie.merge.use.record.positions``: positions of log blocks may tell which base rows their
+            records replace, without the keys of the base file.
     """
 
     query_type: QueryType | None = read.QUERY_TYPE.field()
@@ -89,6 +91,7 @@ class ReadOptions:
     record_mergers: tuple[str, ...] = table.RECORD_MERGERS.field()
     merge_memory: int = read.MERGE_MEMORY.field()
     spill_folder: str | None = read.SPILL_FOLDER.field()
+    merge_positions: bool = read.MERGE_POSITIONS.field()
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> ReadOptions:

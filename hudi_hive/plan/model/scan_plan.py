@@ -83,6 +83,7 @@ class LogMerge:
             after it.
         keys: the filter lets rows of these record keys pass only; None: it does not say so.
         memory: for one slice.
+        use_positions: which base rows log records replace may be told by the positions that log blocks have.
     """
 
     spec: MergeSpec
@@ -92,6 +93,7 @@ class LogMerge:
     range_first: bool = False
     keys: pa.Array | None = None
     memory: MergeMemory = MergeMemory()
+    use_positions: bool = read.MERGE_POSITIONS.default
 
 
 CHANGE_SCHEMA = pa.schema(

@@ -24,6 +24,7 @@ from hudi_hive.formats.log import Positions
 from hudi_hive.plan.model import ScanPlan
 from hudi_hive.read.merge import MergeParts, in_share, merge_in_parts, merge_slice
 from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.record_positions import RowsOfRecords, rows_of_records
 from hudi_hive.read.scan.slices import PIECE_BYTES, SliceReader
 from hudi_hive.read.scan.sources import source_names
 from hudi_hive.storage import Storage, spill_folder
@@ -181,6 +182,12 @@ class _Numbers:
             columns = [*batch.columns, numbers, pa.nulls(batch.num_rows, pa.int64())]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def of_hits(self, hits: RowsOfRecords) -> pa.RecordBatch:
+        """The rows of the base file that log records are for, where others need not be read."""
+        self.base_rows = hits.base_rows
+        columns = [*hits.batch.columns, pa.array(hits.numbers), pa.nulls(len(hits.numbers), pa.int64())]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
     def of_log(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Records of a data block."""
         numbers = pa.array(np.arange(self.log_rows, self.log_rows + batch.num_rows))
@@ -203,11 +210,14 @@ def _at_once(reader: SliceReader, logs: LogRecords, row: Mapping[str, Any], valu
 
     left: list[pa.Array] = []
     chosen: list[pa.Array] = []
-    base = numbers.of_base(numbers.reader.base(row, values))
+    hits = rows_of_records(numbers.reader, logs, row, values)
+    base = numbers.of_base(numbers.reader.base(row, values)) if hits is None else iter([numbers.of_hits(hits)])
     for batch in merge_slice(base, logs, reader.merge.spec, numbers.schema, reconcile=reconcile):
         left.append(pc.drop_null(batch.column(_BASE_ROW)))
         chosen.append(pc.drop_null(batch.column(_LOG_ROW)))
-    keep = np.zeros(numbers.base_rows, np.bool_)
+    keep = np.full(numbers.base_rows, hits is not None)
+    if hits is not None:
+        keep[hits.numbers] = False
     for each in left:
         keep[each.to_numpy(zero_copy_only=False)] = True
     rows = pa.Table.from_batches(of_logs, reader.needed)

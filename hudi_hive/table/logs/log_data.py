@@ -23,6 +23,7 @@ from hudi_hive.formats.log import (
     HeaderKey,
     LogBlock,
     Positions,
+    RecordPositions,
     avro_bounds,
     decode_deletes,
     was_written_by_kryo,
@@ -86,6 +87,7 @@ class LogData:
         schema: Avro schema of the block (of the values, for an HFile block of a metadata table), parsed JSON.
         is_partial: the records hold changed columns only; those that the schema lacks keep their older values.
         path: the file, for messages.
+        positions: the base rows that the records are for, if the block tells them and all of its records are here.
     """
 
     instant: str
@@ -93,6 +95,7 @@ class LogData:
     schema: Mapping[str, Any]
     is_partial: bool = False
     path: str = field(default="", compare=False)
+    positions: RecordPositions | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,14 @@ class LogDeletes:
             :func:`hudi_hive.formats.log.deletes.decode_deletes`.
         path: the file, for messages.
         texts_are_avro: ordering values that are texts are of the class that records have them in.
+        positions: as of :class:`LogData`.
     """
 
     instant: str
     table: pa.Table
     path: str = field(default="", compare=False)
     texts_are_avro: bool = False
+    positions: RecordPositions | None = field(default=None, compare=False)
 
 
 RECORD_KEY: Final = RECORD_KEY_COLUMN
@@ -131,11 +136,12 @@ def decode_block(
         CorruptFileError: lengths, schema or records are damaged.
         UnsupportedFormatError: a type or version of block that we cannot decode.
     """
+    positions = RecordPositions.of(block) if keys is None else None
     if block.type is BlockType.DELETE:
         deletes = decode_deletes(block)
         if keys is not None:
             deletes = deletes.filter(pc.is_in(deletes.column("record_key"), value_set=keys))
-        return LogDeletes(instant, deletes, block.path, texts_are_avro=was_written_by_kryo(block))
+        return LogDeletes(instant, deletes, block.path, was_written_by_kryo(block), positions)
     schema = _schema(block)
     selected = _selected_names(schema, columns)
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
@@ -146,7 +152,7 @@ def decode_block(
         batch = _hfile_batch(block, schema, selected, keys)
     else:
         raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
-    return LogData(instant, batch, schema, is_partial(block), block.path)
+    return LogData(instant, batch, schema, is_partial(block), block.path, positions)
 
 
 def decode_in_pieces(

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_hive.formats.log import RecordPositions
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from tests.support.tables.log_files import data_block, delete_block
 
@@ -101,6 +103,11 @@ class MorTable:
         (hoodie / f"{self.t(number)}.deltacommit.inflight").write_bytes(b"")
         (hoodie / name).write_text(json.dumps(metadata))
 
+    def positions(self, places: Sequence[int], base: int = 1) -> dict[str, str]:
+        """Headers that say at which rows of a base file the records of a block are."""
+        told = RecordPositions.encoded(self.t(base), np.array(places, np.int64))
+        return {key.name: text for key, text in told.headers.items()}
+
     def base(self, number: int, rows: Sequence[Mapping[str, Any]], group: str = "f-0", **options: Any) -> str:
         """Write a base file and its commit."""
         name = f"{group}_0-1-0_{self.t(number)}.parquet"
@@ -119,9 +126,20 @@ class MorTable:
         *,
         base: int = 1,
         group: str = "f-0",
+        places: Mapping[str, int] | None = None,
         **headers: str,
     ) -> str:
-        """Write a log file with the rows and deleted keys, and its commit."""
+        """Write a log file with the rows and deleted keys, and its commit.
+
+        ``places`` are the rows of base file ``base`` that the keys are at; blocks then have record positions.
+        """
+        of_rows: dict[str, str] = {}
+        of_deletes: dict[str, str] = {}
+        if places is not None:
+            rows = sorted(rows, key=lambda row: places[row["id"]])
+            deletes = sorted(deletes, key=lambda entry: places[entry[0]])
+            of_rows = self.positions([places[row["id"]] for row in rows], base)
+            of_deletes = self.positions([places[key] for key, _ in deletes], base)
         names = [*META, *dict.fromkeys(name for row in rows for name in row)]
         kinds = dict.fromkeys(META, "string") | self.columns
         columns = names if headers else [*META, *self.columns]
@@ -130,9 +148,10 @@ class MorTable:
         if rows:
             blank = dict.fromkeys(columns)
             full = [{**blank, **row} for row in self._with_meta(number, rows, group)]
-            blocks.append(data_block(self.t(number), full, schema=schema, **headers))
+            blocks.append(data_block(self.t(number), full, schema=schema, **headers, **of_rows))
         if deletes:
-            blocks.append(delete_block(self.t(number), [(key, "", ordering) for key, ordering in deletes]))
+            entries = [(key, "", ordering) for key, ordering in deletes]
+            blocks.append(delete_block(self.t(number), entries, **of_deletes))
         instant = self.t(base) if self.version == 6 else self.t(number)
         count = self._logs[instant] = self._logs.get(instant, 0) + 1
         name = f".{group}_{instant}.log.{count}_0-1-0"
