@@ -195,6 +195,15 @@ LOG_BLOCK_SIZE: Final = Option(
     "Bytes of a data block of log files.",
     honoured_by=(WRITE,),
 )
+RECORD_POSITIONS: Final = Option(
+    "hoodie.write.record.positions",
+    boolean,
+    True,
+    "Log blocks of updates and deletes say at which rows of the base file their records are, so that readers need not "
+    "read its keys. Parquet base files whose keys a write looks up: with a bloom or simple index.",
+    honoured_by=(WRITE,),
+    since=8,
+)
 LOG_BLOCK_FORMAT: Final = Option[str | None](
     "hoodie.logfile.data.block.format",
     choice("avro", "parquet"),
@@ -231,6 +240,7 @@ FILE_OPTIONS: Final = (
     BLOOM_ENABLED,
     LOG_BLOCK_SIZE,
     LOG_BLOCK_FORMAT,
+    RECORD_POSITIONS,
     BULK_INSERT_SORT,
     BULK_INSERT_SORT_COLUMNS,
 )

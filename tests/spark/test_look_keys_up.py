@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudi_hive.spark.write.tasks import TASK, LookKeysUp
+from hudi_hive.spark.write.tasks import PLACED_HITS, TASK, LookKeysUp
+from hudi_hive.write.files import POSITION
 from hudi_hive.write.index import HITS_SCHEMA, LookupPlan
 
 
@@ -15,7 +16,9 @@ class Echo:
         self.name = name
 
     def lookup(self, keys):
-        return pa.table([keys["key"], keys["partition"], pa.repeat(self.name, keys.num_rows)], schema=HITS_SCHEMA)
+        hits = pa.table([keys["key"], keys["partition"], pa.repeat(self.name, keys.num_rows)], schema=HITS_SCHEMA)
+        told = pa.array([4 if key == "c" else None for key in hits["key"].to_pylist()], pa.int64())
+        return hits.append_column(POSITION, told) if self.name == "f3" else hits
 
 
 class NoRoute:
@@ -33,8 +36,9 @@ def test_each_look_up_task_gets_its_keys():
         ),
         pa.record_batch([["d", "e"], ["q", "r"], pa.array([0, 2], pa.int32())], ["key", "partition", TASK]),
     ]
-    hits = pa.Table.from_batches(LookKeysUp(plan)(iter(batches)), HITS_SCHEMA)
-    assert list(zip(*hits.to_pydict().values(), strict=True)) == [
+    hits = pa.Table.from_batches(LookKeysUp(plan)(iter(batches)), PLACED_HITS)
+    assert hits.column(POSITION).to_pylist() == [None, None, None, None, 4]
+    assert list(zip(*hits.select(HITS_SCHEMA.names).to_pydict().values(), strict=True)) == [
         ("b", "p", "f0"),
         ("d", "q", "f0"),
         ("e", "r", "f2"),

@@ -459,6 +459,7 @@ WriteOptions = TypedDict(
         "hoodie.write.record.merge.custom.implementation.classes": str | bool | float,
         "hoodie.write.record.merge.mode": str | bool | float,
         "hoodie.write.record.merge.strategy.id": str | bool | float,
+        "hoodie.write.record.positions": str | bool | float,
         "hoodie.write.set.null.for.missing.columns": str | bool | float,
         "hoodie.write.status.storage.level": str | bool | float,
         "hoodie.write.table.version": str | bool | float,

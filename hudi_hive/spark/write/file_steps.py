@@ -19,6 +19,7 @@ from hudi_hive.spark.write.tasks import FILE_ID, GROUP, IS_GONE, IS_NEW, Batches
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import (
     PARTITION_PATH,
+    POSITION,
     RECORD_KEY,
     WRITE_STATUS_SCHEMA,
     TargetSlice,
@@ -135,18 +136,17 @@ class WriteFileGroups:
             own, new = self._own(rows)
             if not own.num_rows and not gone.num_rows:
                 continue
-            keys = pa.table(
-                [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)], names=["record_key", "partition_path"]
-            )
-            keys = keys.group_by(keys.column_names, use_threads=False).aggregate([])
-            split = split_rows(own, keys, handle, self.context)
+            split = split_rows(own, _leaving(gone), handle, self.context)
             task = WriteTask(handle, target, next(numbers), split.rows, split.deletes, new, split.updates)
             yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()
 
     def _own(self, rows: pa.Table) -> tuple[pa.Table, int]:
         """The rows of a group, and how many of them it does not have."""
         if not self.untagged:
-            return rows.select(self.schema.names).cast(self.schema), int(pc.sum(rows.column(IS_NEW)).as_py() or 0)
+            own = rows.select(self.schema.names).cast(self.schema)
+            if POSITION in rows.column_names:
+                own = own.append_column(POSITION, rows.column(POSITION))
+            return own, int(pc.sum(rows.column(IS_NEW)).as_py() or 0)
         if self.combine is None:
             own, is_new = rows.select(self.schema.names).cast(self.schema), rows.column(IS_NEW)
         else:
@@ -156,6 +156,17 @@ class WriteFileGroups:
         deletes = KeyedRecords(own, {}, self.context.spec).marked()
         idle = pc.and_(is_new, deletes)  # deletes what is nowhere
         return own.filter(pc.invert(idle)), int(pc.sum(pc.and_not(is_new, deletes)).as_py() or 0)
+
+
+def _leaving(gone: pa.Table) -> pa.Table:
+    """Keys and places of records to delete, each once."""
+    names = ["record_key", "partition_path"]
+    columns = [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)]
+    if POSITION not in gone.column_names:
+        return pa.table(columns, names=names).group_by(names, use_threads=False).aggregate([])
+    keys = pa.table([*columns, gone.column(POSITION)], names=[*names, POSITION])
+    keys = keys.group_by(names, use_threads=False).aggregate([(POSITION, "min")])
+    return keys.rename_columns([*names, POSITION])
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _file_ids(rows: pa.Table, carried: pa.RecordBatch) -> pa.Array:
 
 
 def _with_places(rows: pa.Table, file_ids: pa.Array, is_new: pa.Array, *, is_gone: bool) -> Batches:
-    values = (file_ids, is_new, pa.array(np.full(rows.num_rows, is_gone)))
+    values = (file_ids, is_new, pa.array(np.full(rows.num_rows, is_gone)), pa.nulls(rows.num_rows, pa.int64()))
     for item, column in zip(PLACE_FIELDS, values, strict=True):
         rows = rows.append_column(item, column)
     yield from rows.combine_chunks().to_batches()

@@ -11,10 +11,10 @@ from pyspark.sql import functions as sql
 from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, step_jobs
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.rows import TASKS_PER_CORE, with_integer
-from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
+from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, PLACED_HITS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
 from hudi_hive.write.coordination import TaskExecutor
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.index import HITS_SCHEMA, Index
+from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
+from hudi_hive.write.index import Index
 
 MOST_ON_DRIVER: Final = 100_000
 """Rows whose keys the driver looks up, which takes two jobs at most where rows and hits that are joined take eight."""
@@ -31,8 +31,8 @@ def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: 
     routed = map_in_arrow(keys, RouteKeys(plan), with_integer(keys.schema, TASK))
     tasks = min(len(plan.tasks), parallelism(prepared))
     routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
-    hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
-    hit = sql.struct("partition", "file_id")
+    hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(PLACED_HITS))
+    hit = sql.struct(*PLACED_HITS.names[1:])
     by = ["key"] if index.is_global else ["key", "partition"]
     return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
 
@@ -50,7 +50,7 @@ def tagged_rows(
 ) -> DataFrame:
     """Rows with their hits beside them, through the step that makes lines of them."""
     if hits is None:
-        nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
+        nothing = sql.lit(None).cast(f"array<struct<partition: string, file_id: string, {POSITION}: bigint>>")
         joined = prepared.withColumn(HITS, nothing)
     else:
         same: Column = prepared[RECORD_KEY] == hits["key"]

@@ -14,7 +14,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec, Order
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WriteContext, WriteHandle
+from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY, WriteContext, WriteHandle
 from hudi_hive.write.records import DELETE, OPERATION, UPDATE, operation_numbers
 
 OPERATION_FIELD: Final = pa.field(OPERATION, pa.int8())
@@ -120,7 +120,8 @@ def split_rows(rows: pa.Table, gone: pa.Table, handle: WriteHandle, context: Wri
 
     Args:
         rows: prepared rows.
-        gone: ``record_key`` and ``partition_path`` of records that leave the group for another one.
+        gone: ``record_key`` and ``partition_path`` of records that leave the group for another one; these and rows with
+            ``POSITION`` or without.
         handle: what happens to the group.
         context: of the write.
     """
@@ -138,6 +139,8 @@ def split_rows(rows: pa.Table, gone: pa.Table, handle: WriteHandle, context: Wri
         keys = pa.table(
             [deleted.column(RECORD_KEY), deleted.column(PARTITION_PATH)], names=["record_key", "partition_path"]
         )
+        if POSITION in deleted.column_names:
+            keys = keys.append_column(POSITION, deleted.column(POSITION))
         if handle is WriteHandle.APPEND:
             keys = _with_ordering(keys, deleted, context.spec)
         gone = pa.concat_tables([keys, gone], promote_options="default")

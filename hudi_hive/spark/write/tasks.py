@@ -24,7 +24,7 @@ from hudi_hive.spark.write.row_changes import with_operations, without_replaced_
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
@@ -47,9 +47,14 @@ PLACE_FIELDS: Final = (
     pa.field(FILE_ID, pa.string()),
     pa.field(IS_NEW, pa.bool_()),
     pa.field(IS_GONE, pa.bool_()),
+    pa.field(POSITION, pa.int64()),
 )
-"""What tagging adds: the file group (null: any will do), whether the group does not have the record, and whether the
-line is not a row but a record to delete from where it was."""
+"""What tagging adds: the file group (null: any will do), whether the group does not have the record, whether the line
+is not a row but a record to delete from where it was, and at which row of the group's base file the record is (null:
+not known)."""
+
+PLACED_HITS: Final = HITS_SCHEMA.append(pa.field(POSITION, pa.int64()))
+"""Hits with the rows of base files, null where an index does not tell them."""
 
 
 def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
@@ -258,7 +263,9 @@ class LookKeysUp:
         keys = keys.select(["key", "partition"])
         for number, rows in rows_by_number(at):
             sought = keys.take(pa.array(rows)).combine_chunks()
-            yield from self.plan.tasks[number].lookup(sought).cast(HITS_SCHEMA).to_batches()
+            hits = self.plan.tasks[number].lookup(sought)
+            placed = pa.table([*hits.columns[:3], _positions(hits)], names=PLACED_HITS.names)
+            yield from placed.cast(PLACED_HITS).to_batches()
 
 
 @dataclass(frozen=True)
@@ -301,7 +308,9 @@ class TagRows:
         at = lines.schema.get_field_index(PARTITION_PATH)
         lines = lines.set_column(at, lines.schema.field(at), tags.column("partition"))
         places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
-        yield from _placed(lines, places, pc.is_null(tags.column("file_id")), False)
+        new = pc.is_null(tags.column("file_id"))
+        positions = pc.if_else(new, pa.scalar(None, pa.int64()), _positions(tags))
+        yield from _placed(lines, places, new, False, positions)
         if gone.num_rows:
             yield from _leaving(rows, gone)
 
@@ -339,7 +348,14 @@ def _leaving(rows: pa.Table, gone: pa.Table) -> Batches:
     for name, values in ((RECORD_KEY, keys), (PARTITION_PATH, gone.column("current_partition"))):
         at = left.schema.get_field_index(name)
         left = left.set_column(at, left.schema.field(at), values)
-    yield from _placed(left, gone.column("current_file_id"), pa.repeat(False, gone.num_rows), True)
+    is_new = pa.repeat(False, gone.num_rows)
+    yield from _placed(left, gone.column("current_file_id"), is_new, True, _positions(gone))
+
+
+def _positions(places: pa.Table) -> pa.ChunkedArray | pa.Array:
+    """The rows of base files that hits or tags tell; null where they tell none."""
+    told = POSITION in places.column_names
+    return places.column(POSITION) if told else pa.nulls(places.num_rows, pa.int64())
 
 
 def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
@@ -348,11 +364,17 @@ def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
     keys = rows.column(RECORD_KEY).take(pa.array(np.repeat(np.arange(rows.num_rows), counts)))
     flat = pc.list_flatten(hits)
     assert isinstance(flat, pa.StructArray)
-    return pa.table([keys, flat.field(0), flat.field(1)], names=HITS_SCHEMA.names).cast(HITS_SCHEMA).combine_chunks()
+    return pa.table([keys, *flat.flatten()], names=PLACED_HITS.names).cast(PLACED_HITS).combine_chunks()
 
 
-def _placed(rows: pa.Table, file_id: pa.ChunkedArray, is_new: pa.ChunkedArray | pa.Array, is_gone: bool) -> Batches:
+def _placed(
+    rows: pa.Table,
+    file_id: pa.ChunkedArray,
+    is_new: pa.ChunkedArray | pa.Array,
+    is_gone: bool,
+    positions: pa.ChunkedArray | pa.Array,
+) -> Batches:
     gone = pa.repeat(is_gone, rows.num_rows)
-    for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone), strict=True):
+    for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone, positions), strict=True):
         rows = rows.append_column(item, values)
     yield from rows.cast(in_microseconds(rows.schema)).combine_chunks().to_batches()

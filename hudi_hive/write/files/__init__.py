@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partition, locate_inserts, record_size
+from hudi_hive.write.files.base_positions import POSITION
 from hudi_hive.write.files.compacted_log import write_compacted_log
 from hudi_hive.write.files.context import (
     FILE_NAME,
@@ -58,6 +59,7 @@ __all__ = [
     "FILE_NAME",
     "MARKERS",
     "PARTITION_PATH",
+    "POSITION",
     "RECORD_KEY",
     "RECORD_LOCATIONS",
     "WRITE_STATUS_SCHEMA",

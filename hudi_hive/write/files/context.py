@@ -69,12 +69,14 @@ class FileStyle:
         bloom: settings of the bloom filter in footers; True for the defaults, False for none.
         log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
         log_block_bytes: bytes in memory of the rows of a data block.
+        record_positions: log blocks say at which rows of the base file their records are, where that is known.
     """
 
     base: BaseFileSettings = field(default_factory=BaseFileSettings)
     bloom: bool | BloomSettings = True
     log_format: str = "avro"
     log_block_bytes: int = 256 << 20
+    record_positions: bool = False
 
 
 class FileGuard(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, sof
 from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files, skeleton_columns
 from hudi_hive.table.bootstrap import is_skeleton
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
+from hudi_hive.write.files.base_positions import BasePositions, take_positions
 from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
 from hudi_hive.write.files.log_blocks import data_blocks, log_ranges
@@ -155,7 +156,7 @@ def append_log(
         target: the group.
         rows: as :meth:`WriteContext.stamped` takes them; marked ones go into the block of deletes.
         deletes: ``record_key`` and ``partition_path`` of records to delete, and ordering values; whatever those of the
-            records are without them.
+            records are without them. Both with ``POSITION`` or without.
         new: how many of the rows the group does not have.
         updates: whole rows, of which the block holds :attr:`WriteContext.changed_columns`.
     """
@@ -190,7 +191,7 @@ def append_log(
     )
 
 
-def _forgotten(context: WriteContext, target: TargetSlice, gone: pa.Array, marked: pa.RecordBatch | None) -> pa.Array:
+def _forgotten(context: WriteContext, target: TargetSlice, gone: pa.Array, marked: _MarkedRows | None) -> pa.Array:
     """Which of the keys that a log file deletes the record index forgets: those of records that do not stay.
 
     A registered merger may keep what a delete names, and so does version 6 if a record in the log is newer than the
@@ -199,21 +200,33 @@ def _forgotten(context: WriteContext, target: TargetSlice, gone: pa.Array, marke
     if context.spec.merger is not None:
         return _NO_TEXT
     if context.spec.deletes_yield and target.log_files and marked is not None:
-        return gone.slice(marked.num_rows)
+        return gone.slice(marked.batch.num_rows)
     return gone
+
+
+class _MarkedRows(NamedTuple):
+    """Rows that delete, and the positions of their records."""
+
+    batch: pa.RecordBatch
+    positions: BasePositions | None
 
 
 def _log_rows(
     context: WriteContext, target: TargetSlice, attempt: Attempt, rows: pa.Table | None, updates: pa.Table | None
-) -> tuple[list[bytes], pa.RecordBatch | None, pa.RecordBatch | None]:
+) -> tuple[list[bytes], pa.RecordBatch | None, _MarkedRows | None]:
     """The data blocks of a log file, the rows in them, and rows that delete."""
-    batch = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, target.file_id, attempt))
-    marked = None
-    if batch is not None:
+    batch: pa.RecordBatch | None = None
+    marked: _MarkedRows | None = None
+    blocks: list[bytes] = []
+    if rows is not None and rows.num_rows:
+        rows, places = take_positions(rows)
+        batch = one_batch(context.stamped(rows, target.file_id, attempt))
         soft = pa.array(soft_deletes(batch, context.spec))
-        marked = batch.filter(soft)
-        batch = batch.filter(pc.invert(soft))
-    blocks: list[bytes] = [] if batch is None or not batch.num_rows else [*data_blocks(context, batch)]
+        marked = _MarkedRows(batch.filter(soft), _positions(context, target, places, soft))
+        stays = pc.invert(soft)
+        batch = batch.filter(stays)
+        if batch.num_rows:
+            blocks += data_blocks(context, batch, positions=_positions(context, target, places, stays))
     if updates is not None and updates.num_rows:
         first = 0 if batch is None else batch.num_rows
         changed = one_batch(context.stamped(updates, target.file_id, attempt, first))
@@ -223,19 +236,34 @@ def _log_rows(
     return blocks, batch, marked
 
 
+def _positions(
+    context: WriteContext, target: TargetSlice, places: pa.Array | None, chosen: pa.Array | None = None
+) -> BasePositions | None:
+    """What the headers of a block say of the chosen records; None where they say nothing."""
+    if not context.files.record_positions or places is None or target.base_file is None:
+        return None
+    # Rows of a skeleton are those of another file as well.
+    instant = None if is_skeleton(target.base_file) else target.base_instant
+    return BasePositions.of(instant, places if chosen is None else places.filter(chosen))
+
+
 def _delete_blocks(
-    context: WriteContext, target: TargetSlice, marked: pa.RecordBatch | None, deletes: pa.Table | None
+    context: WriteContext, target: TargetSlice, marked: _MarkedRows | None, deletes: pa.Table | None
 ) -> tuple[list[bytes], pa.Array]:
     """The blocks of a log file that delete, and the keys of records that they delete."""
     blocks: list[bytes] = []
     removed: list[pa.Array] = []
-    if marked is not None and marked.num_rows:
-        table = _soft_delete_keys(context, target, marked)
+    if marked is not None and marked.batch.num_rows:
+        table = _soft_delete_keys(context, target, marked.batch)
         removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(context.instant, table))
+        headers = None if marked.positions is None else marked.positions.headers()
+        blocks.append(delete_block(context.instant, table, extra_headers=headers))
     if deletes is not None and deletes.num_rows:
+        deletes, places = take_positions(deletes)
         removed.append(deletes.column("record_key").combine_chunks())
-        blocks.append(delete_block(context.instant, deletes))
+        positions = _positions(context, target, places)
+        headers = None if positions is None else positions.headers()
+        blocks.append(delete_block(context.instant, deletes, extra_headers=headers))
     return blocks, pa.concat_arrays(removed) if removed else _NO_TEXT
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from hudi_hive.formats.base import ColumnRanges
 from hudi_hive.formats.log import HeaderKey, data_block, parquet_block
+from hudi_hive.write.files.base_positions import BasePositions
 from hudi_hive.write.files.context import WriteContext
 
 
@@ -19,6 +20,7 @@ def data_blocks(
     *,
     changes: bool = False,
     headers: Mapping[HeaderKey, str] | None = None,
+    positions: BasePositions | None = None,
 ) -> Iterator[bytes]:
     """Rows, or their changed columns, as data blocks of about equal size, none of them too large.
 
@@ -27,6 +29,7 @@ def data_blocks(
         batch: the rows, with all columns of the file.
         changes: write :attr:`WriteContext.changed_columns` alone.
         headers: further header entries.
+        positions: of the rows, whose order is theirs; None where they are not known.
     """
     schema = context.avro_schema
     if changes:
@@ -36,14 +39,15 @@ def data_blocks(
     bounds = [batch.num_rows * number // count for number in range(count + 1)]
     for start, end in itertools.pairwise(bounds):
         part = batch.slice(start, end - start)
+        own = headers if positions is None else {**(headers or {}), **positions.headers(start, end)}
         if context.files.log_format == "avro":
-            yield data_block(context.instant, schema, part, extra_headers=headers)
+            yield data_block(context.instant, schema, part, extra_headers=own)
             continue
         image = pa.BufferOutputStream()
         codec = None if context.files.base.parquet.codec == "uncompressed" else context.files.base.parquet.codec
         rows = pa.Table.from_batches([part])
         pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
-        yield parquet_block(context.instant, schema, image.getvalue().to_pybytes(), extra_headers=headers)
+        yield parquet_block(context.instant, schema, image.getvalue().to_pybytes(), extra_headers=own)
 
 
 def log_ranges(batch: pa.RecordBatch) -> pa.Table:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from hudi_hive.plan.model import with_commit_versions
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA, parse_file_names
+from hudi_hive.write.files.base_positions import POSITION
 from hudi_hive.write.files.context import Attempt, WriteContext
 from hudi_hive.write.files.handles import TargetSlice, append_log, write_merged_base, write_new_group
 
@@ -50,20 +51,26 @@ class ChosenRows:
     Attributes:
         rows: the table.
         chosen: numbers of the rows, in their order.
+        positions: of each of them; None for none.
     """
 
     rows: pa.Table
     chosen: np.ndarray
+    positions: pa.Array | None = None
 
     def table(self) -> pa.Table:
-        """The rows; a part of the table if they stand side by side."""
+        """The rows, with :data:`POSITION` if there are positions; a part of the table if they stand side by side."""
+        rows = self._rows()
+        return rows if self.positions is None else rows.append_column(POSITION, self.positions)
+
+    def _rows(self) -> pa.Table:
         count = len(self.chosen)
         if count and (self.chosen == np.arange(self.chosen[0], self.chosen[0] + count)).all():
             return self.rows.slice(int(self.chosen[0]), count)
         return self.rows.take(pa.array(self.chosen))
 
-    def __reduce__(self) -> tuple[type[ChosenRows], tuple[pa.Table, np.ndarray]]:
-        return ChosenRows, (self.table(), np.arange(len(self.chosen)))
+    def __reduce__(self) -> tuple[type[ChosenRows], tuple[pa.Table, np.ndarray, pa.Array | None]]:
+        return ChosenRows, (self._rows(), np.arange(len(self.chosen)), self.positions)
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,8 @@ class FileGroupRows(NamedTuple):
         group: the file group.
         rows: its rows, in the order of their locations; None for none.
         new: how many of the rows the group does not have.
-        deletes: ``record_key`` and ``partition_path`` of records to delete from it; None for none.
+        deletes: ``record_key`` and ``partition_path`` of records to delete from it, and ``POSITION`` if they come with
+            it; None for none.
     """
 
     group: FileGroupId
@@ -201,21 +209,24 @@ def split_by_file_group(rows: pa.Table, locations: pa.Table, deletes: pa.Table) 
 
     Args:
         rows: all rows.
-        locations: :data:`RECORD_LOCATIONS`.
-        deletes: :data:`DELETES_SCHEMA`.
+        locations: :data:`RECORD_LOCATIONS`, with :data:`POSITION` or without.
+        deletes: :data:`DELETES_SCHEMA`, likewise.
     """
     locations, deletes = locations.combine_chunks(), deletes.combine_chunks()
     groups, order, bounds = _grouped(locations)
     chosen = locations.column("row").to_numpy()[order]
+    placed = POSITION in locations.column_names
+    positions = locations.column(POSITION).take(pa.array(order)).combine_chunks() if placed else None
     new = np.concatenate([[0], np.cumsum(locations.column("is_new").to_numpy()[order])])
     delete_groups, delete_order, delete_bounds = _grouped(deletes)
-    keys = deletes.take(pa.array(delete_order)).select(["key", "partition"])
-    keys = keys.rename_columns(["record_key", "partition_path"])
+    keys = deletes.take(pa.array(delete_order)).drop_columns("file_id")
+    keys = keys.rename_columns(["record_key", "partition_path", *keys.column_names[2:]])
     without_rows = dict(zip(delete_groups, delete_bounds, strict=True))
     for group, (start, end) in zip(groups, bounds, strict=True):
         range_of_keys = without_rows.pop(group, None)
         own = None if range_of_keys is None else keys.slice(range_of_keys[0], range_of_keys[1] - range_of_keys[0])
-        yield FileGroupRows(group, ChosenRows(rows, chosen[start:end]), int(new[end] - new[start]), own)
+        of_group = None if positions is None else positions.slice(start, end - start)
+        yield FileGroupRows(group, ChosenRows(rows, chosen[start:end], of_group), int(new[end] - new[start]), own)
     for group, (start, end) in without_rows.items():
         yield FileGroupRows(group, None, 0, keys.slice(start, end - start))
 

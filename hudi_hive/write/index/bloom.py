@@ -26,11 +26,12 @@ from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs import RECORD_KEY
 from hudi_hive.write.coordination import TaskExecutor
+from hudi_hive.write.files import POSITION
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.plan import LookupPlan, by_partition, rows_by_partition
 from hudi_hive.write.index.tables import HITS_SCHEMA, IntArray, joined_hits, one_array
-from hudi_hive.write.index.tasks import hits_of
+from hudi_hive.write.index.tasks import ExistingKeys, hits_of, in_base_file
 
 _FILTER: Final = b"org.apache.hudi.bloomfilter"
 _FILTER_TYPE: Final = b"hoodie_bloom_filter_type_code"
@@ -91,11 +92,13 @@ class BloomTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        hits = [self._base(sought), self._hits(list(self.source.log_keys(self.part)), sought)]
+        in_logs = [ExistingKeys(keys, 0) for keys in self.source.log_keys(self.part)]
+        hits = [self._base(sought), self._hits(in_logs, sought)]
         pairs = joined_hits(hits)
         if not (hits[0].num_rows and hits[1].num_rows):
             return pairs
-        return pairs.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([]).cast(HITS_SCHEMA)
+        pairs = pairs.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([(POSITION, "min")])
+        return pairs.rename_columns([*HITS_SCHEMA.names, POSITION])
 
     def _base(self, sought: pa.Array) -> pa.Table:
         path = self.part.base_path
@@ -104,7 +107,6 @@ class BloomTask:
         left = sought if self.bloom is None else self._left(sought, *self.bloom)
         if not len(left):
             return HITS_SCHEMA.empty_table()
-        alone = replace(self.part, log_files=())
         with open_base_file(self.source.storage, path, size=self.part.base_size) as file:
             if self.bloom is None and len(left) * _ROWS_PER_KEY < file.num_rows:
                 footer: Mapping[bytes, bytes] = file.schema.metadata or {}
@@ -112,7 +114,7 @@ class BloomTask:
                     left = self._left(left, footer.get(_FILTER_TYPE, SIMPLE.encode()).decode("utf-8", "replace"), text)
             if not len(left):
                 return HITS_SCHEMA.empty_table()
-            return self._hits(list(self.source.keys(alone, file)), left)
+            return self._hits(list(in_base_file(self.source.base_keys(self.part, file), 0)), left)
 
     def _left(self, sought: pa.Array, kind: str, text: bytes) -> pa.Array:
         """The keys that a filter does not rule out."""
@@ -122,10 +124,8 @@ class BloomTask:
         left = sought.filter(pa.array(mask))
         return left.filter(pa.array(bloom.may_contain(key_hashes(left, bloom.hashes)))) if len(left) else left
 
-    def _hits(self, existing: list[pa.Array], sought: pa.Array) -> pa.Table:
-        if not existing:
-            return HITS_SCHEMA.empty_table()
-        return hits_of([(keys, 0) for keys in existing], sought, (self.part,))
+    def _hits(self, existing: list[ExistingKeys], sought: pa.Array) -> pa.Table:
+        return hits_of(existing, sought, (self.part,)) if existing else HITS_SCHEMA.empty_table()
 
 
 class ByRange:

@@ -24,7 +24,7 @@ from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import RECORD_KEY
 from hudi_hive.table.merge import MergeSpec, Order
-from hudi_hive.write.index.tables import HITS_SCHEMA, one_array
+from hudi_hive.write.index.tables import HITS_SCHEMA, joined_hits, one_array
 
 _FEW_KEYS: Final = 1_000
 _MOST_ROWS: Final = 1 << 20
@@ -91,7 +91,7 @@ def resolve_hits(
     paths = pc.unique(one_array(hits.column("partition")).filter(unsure)).to_pylist()
     existing = existing_records(client, texts, paths, spec.ordering_fields if by_event and spec is not None else ())
     existing_hits = existing.select(HITS_SCHEMA.names).cast(HITS_SCHEMA)
-    hits = pa.concat_tables([hits.filter(pc.invert(unsure)), existing_hits]).combine_chunks()
+    hits = joined_hits([hits.filter(pc.invert(unsure)), existing_hits])
     if by_event and spec is not None:
         keys = keys.filter(pa.array(~_older(keys, existing, spec.ordering_fields))).combine_chunks()
     return keys, hits

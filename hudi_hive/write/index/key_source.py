@@ -111,13 +111,17 @@ class KeySource:
             FileVanishedError: a file of it is gone.
             CorruptFileError: a file cannot be decoded.
         """
+        yield from self.base_keys(part, base)
+        yield from self.log_keys(part)
+
+    def base_keys(self, part: Slice, base: BaseFile | None = None) -> Iterator[pa.Array]:
+        """Keys of all rows of a slice's base file, in their order; arguments and errors as of :meth:`keys`."""
         path = part.base_path
         if base is not None:
             yield from self._base(base)
         elif path is not None:
             with open_base_file(self.storage, path, size=part.base_size) as file:
                 yield from self._base(file)
-        yield from self.log_keys(part)
 
     def log_keys(self, part: Slice) -> Iterator[pa.Array]:
         """Keys of the records in a slice's log files."""

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.write.files import POSITION
+
 KEYS_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("row", pa.int64())])
 """What is looked for: record key, partition path that the row is given with, a number that names the row.
 
@@ -38,7 +40,11 @@ move.
 """
 
 HITS_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
-"""Where keys were found; a key may be in several file groups."""
+"""Where keys were found; a key may be in several file groups.
+
+A further column ``POSITION``, if there is one, has the row of the group's base file at which the key is, the first of
+several; null where the file does not have it, or that is not known. Tags have it likewise, of where a record is now.
+"""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -54,7 +60,7 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def joined_hits(parts: list[pa.Table]) -> pa.Table:
     """Hits of several look-ups as one table."""
-    return pa.concat_tables([HITS_SCHEMA.empty_table(), *parts]).combine_chunks()
+    return pa.concat_tables([HITS_SCHEMA.empty_table(), *parts], promote_options="default").combine_chunks()
 
 
 def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition: bool) -> pa.Table:
@@ -99,7 +105,8 @@ def _tags(keys: pa.Table, current: pa.Table, updates_partition: bool) -> pa.Tabl
     partition = pc.if_else(moves, requested, pc.coalesce(there, requested))
     file_id = pc.if_else(moves, pa.scalar(None, pa.string()), group)
     unset = pa.nulls(keys.num_rows, pa.string())
-    return pa.table([one_array(keys.column("row")), partition, file_id, there, group, unset], schema=TAG_SCHEMA)
+    tags = pa.table([one_array(keys.column("row")), partition, file_id, there, group, unset], schema=TAG_SCHEMA)
+    return tags.append_column(POSITION, current.column(POSITION)) if POSITION in current.column_names else tags
 
 
 def _one_each(keys: pa.Table, hits: pa.Table, at: IntArray) -> IntArray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.write.files import POSITION
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.tables import HITS_SCHEMA, joined_hits, one_array
 
@@ -52,27 +53,50 @@ class SliceTask:
             return HITS_SCHEMA.empty_table()
         return joined_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing(), len(sought))])
 
-    def existing(self) -> Iterator[tuple[pa.Array, int]]:
-        """Yield the keys of the slices, each array with the number of its slice."""
-        return self._existing()
-
-    def _existing(self) -> Iterator[tuple[pa.Array, int]]:
+    def _existing(self) -> Iterator[ExistingKeys]:
         for number, part in enumerate(self.slices):
-            for keys in self.source.keys(part):
-                yield keys, number
+            yield from in_base_file(self.source.base_keys(part), number)
+            yield from (ExistingKeys(keys, number) for keys in self.source.log_keys(part))
 
 
-def _probes(existing: Iterator[tuple[pa.Array, int]], sought: int) -> Iterator[list[tuple[pa.Array, int]]]:
+class ExistingKeys(NamedTuple):
+    """Keys of a file slice.
+
+    Attributes:
+        keys: an array of text.
+        number: of the slice.
+        first: the row of the base file that the first key is at, the others behind it; None for keys of log files.
+    """
+
+    keys: pa.Array
+    number: int
+    first: int | None = None
+
+
+def in_base_file(arrays: Iterable[pa.Array], number: int) -> Iterator[ExistingKeys]:
+    """Yield all keys of the base file of a slice with their rows.
+
+    Args:
+        arrays: the keys, in the order of the rows.
+        number: of the slice.
+    """
+    first = 0
+    for keys in arrays:
+        yield ExistingKeys(keys, number, first)
+        first += len(keys)
+
+
+def _probes(existing: Iterator[ExistingKeys], sought: int) -> Iterator[list[ExistingKeys]]:
     """Arrays of keys gathered to some size: each set of them costs one hash table of the sought keys.
 
     So a set is no smaller than the table, or all of them would cost the product of both kinds of keys.
     """
     most = max(_LEAST_PROBED, sought)
-    gathered: list[tuple[pa.Array, int]] = []
+    gathered: list[ExistingKeys] = []
     rows = 0
-    for keys, number in existing:
-        gathered.append((keys, number))
-        rows += len(keys)
+    for part in existing:
+        gathered.append(part)
+        rows += len(part.keys)
         if rows >= most:
             yield gathered
             gathered, rows = [], 0
@@ -80,24 +104,30 @@ def _probes(existing: Iterator[tuple[pa.Array, int]], sought: int) -> Iterator[l
         yield gathered
 
 
-def hits_of(existing: list[tuple[pa.Array, int]], sought: pa.Array, slices: tuple[Slice, ...]) -> pa.Table:
-    """Select the existing keys that are looked up, each once for a slice.
+def hits_of(existing: Sequence[ExistingKeys], sought: pa.Array, slices: tuple[Slice, ...]) -> pa.Table:
+    """Select the existing keys that are looked up, each once for a slice, with ``POSITION``.
 
     Args:
-        existing: keys and the number of the slice that they are in.
+        existing: keys.
         sought: keys.
-        slices: what the numbers stand for.
+        slices: what the numbers of slices stand for.
     """
-    existing_keys = pa.chunked_array([keys for keys, _ in existing], pa.string())
-    numbers = np.repeat([number for _, number in existing], [len(keys) for keys, _ in existing])
+    existing_keys = pa.chunked_array([part.keys for part in existing], pa.string())
     mask = pc.is_in(existing_keys, value_set=sought)
     keys = one_array(existing_keys.filter(mask))
-    numbers = numbers[mask.to_numpy()]
     if not len(keys):
         return HITS_SCHEMA.empty_table()
-    pairs = pa.table({"key": keys, "slice": numbers})
-    pairs = pairs.group_by(["key", "slice"], use_threads=False).aggregate([])
-    at = pairs.column("slice")
+    lengths = [len(part.keys) for part in existing]
+    at = np.flatnonzero(mask.to_numpy())
+    of_part = np.repeat(np.arange(len(existing)), lengths)[at]
+    starts = np.cumsum(lengths) - lengths
+    firsts = np.array([-1 if part.first is None else part.first for part in existing])[of_part]
+    positions = pa.array(firsts + at - starts[of_part], mask=firsts < 0)
+    numbers = np.array([part.number for part in existing])[of_part]
+    pairs = pa.table({"key": keys, "slice": numbers, POSITION: positions})
+    pairs = pairs.group_by(["key", "slice"], use_threads=False).aggregate([(POSITION, "min")])
+    of_pair = pairs.column("slice")
     partitions = pa.array([part.partition for part in slices], pa.string())
     file_ids = pa.array([part.file_id for part in slices], pa.string())
-    return pa.table([pairs.column("key"), partitions.take(at), file_ids.take(at)], schema=HITS_SCHEMA)
+    hits = pa.table([pairs.column("key"), partitions.take(of_pair), file_ids.take(of_pair)], schema=HITS_SCHEMA)
+    return hits.append_column(POSITION, pairs.column(f"{POSITION}_min"))

@@ -98,6 +98,7 @@ class FileSettings:
     bloom_enabled: bool = write.BLOOM_ENABLED.field()
     log_block_size: int = write.LOG_BLOCK_SIZE.field()
     log_block_format: str | None = write.LOG_BLOCK_FORMAT.field()
+    record_positions: bool = write.RECORD_POSITIONS.field()
     bulk_insert_sort: str = write.BULK_INSERT_SORT.field()
     bulk_insert_sort_columns: tuple[str, ...] = write.BULK_INSERT_SORT_COLUMNS.field()
 

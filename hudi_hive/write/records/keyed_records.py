@@ -18,7 +18,7 @@ from hudi_hive.formats.hfile import LONGEST_KEY
 from hudi_hive.metadata.reader import COLUMN_STATS, RECORD_INDEX, written_partitions
 from hudi_hive.read.merge import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
-from hudi_hive.table import MetaClient
+from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec
@@ -182,12 +182,18 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
             bloom=_bloom(config),
             log_format=files.log_block_format or "avro",
             log_block_bytes=files.log_block_size,
+            record_positions=files.record_positions and _takes_positions(client.config),
         ),
         tracks_keys=tracks_keys(client, config),
         ranges=config.metadata.enable and (stats or COLUMN_STATS in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
         evolved=evolved_after(client, ready.avro, ready.as_of),
     )
+
+
+def _takes_positions(table: TableConfig) -> bool:
+    """Whether log blocks of a table may have record positions that its readers use."""
+    return table.version >= 8 and table.base_file_format == "parquet" and table.populate_meta_fields
 
 
 def _refuse_key_column(client: MetaClient, avro: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import TableLock, TaskExecutor
-from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, RECORD_KEY, RECORD_LOCATIONS, FileGroupId
+from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, POSITION, RECORD_KEY, RECORD_LOCATIONS, FileGroupId
 from hudi_hive.write.index import BucketIndex, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import KeyedRecords, prepare_deletes, prepare_records
@@ -178,7 +178,7 @@ class LocalWriter(Writer[pa.Table]):
         partitions = (paths if tags is None and len(new) == len(paths) else paths.take(pa.array(new))).combine_chunks()
         inserted = locate_in_file_groups(client, self.config, partitions, new, slices)
         some = [table for table in (updated, assigned) if table.num_rows]  # whose dictionaries are to be unified
-        locations = pa.concat_tables([*some, inserted.locations])
+        locations = pa.concat_tables([*some, inserted.locations], promote_options="default")
         return _Located(locations, deletes, inserted.small_groups)
 
 
@@ -193,7 +193,8 @@ class _Located(NamedTuple):
 def _deletes(records: KeyedRecords, tags: pa.Table) -> pa.Table:
     """Deletes of the tagged records from the groups that they are in (``DELETES_SCHEMA``)."""
     keys = records.rows.column(RECORD_KEY).take(tags.column("row"))
-    return pa.table([keys, tags.column("current_partition"), tags.column("current_file_id")], schema=DELETES_SCHEMA)
+    places = [tags.column("current_partition"), tags.column("current_file_id")]
+    return _with_positions(pa.table([keys, *places], schema=DELETES_SCHEMA), tags)
 
 
 def _partitions(records: KeyedRecords, tags: pa.Table | None) -> list[str]:
@@ -217,4 +218,10 @@ def _sorted(rows: pa.Table, config: WriteConfig) -> pa.Table:
 def _tagged_locations(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
     """Locations of tagged rows in the groups that a column of the tags names."""
     columns = [tags.column("row"), tags.column("partition"), tags.column(column)]
-    return pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=RECORD_LOCATIONS)
+    locations = pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=RECORD_LOCATIONS)
+    return locations if new else _with_positions(locations, tags)
+
+
+def _with_positions(places: pa.Table, tags: pa.Table) -> pa.Table:
+    """Places with the rows of base files that tagged records are at, if the index tells them."""
+    return places.append_column(POSITION, tags.column(POSITION)) if POSITION in tags.column_names else places

@@ -59,7 +59,10 @@ def _rows(table: HudiTable) -> list[Any]:
 
 def _file(path: Path) -> dict[str, Any]:
     if ".log." in path.name:
-        blocks = [block.type.name for block in iter_blocks(path.read_bytes(), path.name)]
+        blocks = [
+            (block.type.name, sorted(key.name for key in block.headers))
+            for block in iter_blocks(path.read_bytes(), path.name)
+        ]
         return {"folder": path.parent.name, "blocks": blocks, "changes": path.suffix == ".cdc"}
     if path.suffix == ".orc":
         written = orc.ORCFile(path)

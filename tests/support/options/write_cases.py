@@ -428,6 +428,7 @@ FILE_CASES = (
     _case(write.BLOOM_ENABLED, "false"),
     _case(write.LOG_BLOCK_SIZE, "500", merge_on_read),
     _case(write.LOG_BLOCK_FORMAT, "parquet", merge_on_read),
+    _case(write.RECORD_POSITIONS, "false", merge_on_read),
     _case(write.BULK_INSERT_SORT, "GLOBAL_SORT", **_BIG),
     _case(write.BULK_INSERT_SORT_COLUMNS, "name", **_BIG),
 )

@@ -13,7 +13,18 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup, open_index, tasks
+from hudi_hive.write.files import POSITION
+from hudi_hive.write.index import (
+    HITS_SCHEMA,
+    KEYS_SCHEMA,
+    TAG_SCHEMA,
+    Index,
+    KeySource,
+    locate,
+    lookup,
+    open_index,
+    tasks,
+)
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.options.config import WriteConfig
@@ -50,13 +61,31 @@ def check(index: Index, name: str) -> None:
     new = [("no such key", partition) for partition in sorted({row[1] for row in rows} | {"nowhere"})]
     new = new[:1] if index.is_global else new
     tags = index.tag(keys_table([(key, partition) for key, partition, _ in rows] + new))
-    assert tags.schema == TAG_SCHEMA
+    assert tags.select(TAG_SCHEMA.names).schema == TAG_SCHEMA
+    check_positions(index, tags, [key for key, _, _ in rows])
     assert tags.column("row").to_pylist() == list(range(len(rows) + len(new)))
     found = list(zip(*(tags.column(column).to_pylist() for column in ("partition", "file_id")), strict=True))
     assert found[: len(rows)] == [(partition, file_id) for _, partition, file_id in rows]
     assert found[len(rows) :] == [(partition, None) for _, partition in new]
     current = tags.select(["current_partition", "current_file_id"]).slice(0, len(rows))
     assert current.rename_columns(["partition", "file_id"]).equals(tags.select(["partition", "file_id"])[: len(rows)])
+
+
+def check_positions(index: Index, tags: pa.Table, keys: list[str]) -> None:
+    """Base files have the keys at the rows that tags tell; where none is told, they do not have them."""
+    assert set(tags.column_names) - set(TAG_SCHEMA.names) <= {POSITION}
+    slices = {(part.partition, part.file_id): part for part in index.slices(index.client.partition_paths())}
+    source = KeySource.of(index.client)
+    stored: dict[tuple[str, str], list[str]] = {}
+    for tag in tags.to_pylist() if POSITION in tags.column_names else ():
+        place = (tag["current_partition"], tag["current_file_id"])
+        if place[1] is None:
+            assert tag[POSITION] is None
+            continue
+        if place not in stored:
+            stored[place] = [key for part in source.base_keys(slices[place]) for key in part.to_pylist()]
+        key = keys[tag["row"]]
+        assert tag[POSITION] == (stored[place].index(key) if key in stored[place] else None)
 
 
 @pytest.mark.parametrize("kind", ["SIMPLE", "BLOOM"])
@@ -107,7 +136,7 @@ def test_rows_move_to_the_partition_that_they_are_given_with() -> None:
     index = index_of(name, {"hoodie.index.type": "GLOBAL_SIMPLE"})
     keys = keys_table([(key, "elsewhere"), (kept, at), (gone, "elsewhere"), ("new", "elsewhere")])
     tags = index.tag(keys.append_column("deleted", pa.array([False, False, True, None])))
-    assert tags.drop_columns(["new_file_id"]).to_pylist() == [
+    assert tags.select(TAG_SCHEMA.names[:-1]).to_pylist() == [
         line(0, "elsewhere", None, partition, file_id),
         line(1, at, group, at, group),
         line(2, old, last, old, last),
