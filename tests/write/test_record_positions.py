@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pickle
 import random
+from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
+from hudi_hive.formats.log import RecordPositions, iter_blocks
 from hudi_hive.write.files.base_positions import POSITION, BasePositions, take_positions
 from hudi_hive.write.files.write_tasks import ChosenRows
 from hudi_hive.write.service_base import ServiceContext
@@ -150,6 +153,41 @@ def test_a_key_that_a_base_file_has_twice_is_at_its_first_row(tmp_path):
     first = [row["id"] for row in table.scan(query_type="read_optimized").to_arrow().to_pylist()].index("k00001")
     assert first in blocks_of(table)[-1].rows
     assert effects(table) == effects(table, BY_KEY)
+
+
+@pytest.mark.parametrize("base_format", ["ORC", "HFILE"])
+@pytest.mark.parametrize("ordering", [(), ("ts",)], ids=["commit time", "event time"])
+def test_base_files_of_other_formats_are_written_without_and_read_with_positions(tmp_path, base_format, ordering):
+    table = HudiTable.create(
+        str(tmp_path / "t"),
+        name="t",
+        table_type="MERGE_ON_READ",
+        record_keys=["id"],
+        ordering_fields=list(ordering),
+        base_file_format=base_format,
+        version=8,
+    )
+    options = {"hoodie.index.type": "SIMPLE", "hoodie.metadata.enable": "false"}
+    table.upsert(rows([5, 3, 9, 1, 7], 5), options=options)
+    table.upsert(rows([9], 6), options=options)
+    assert positions_of(table) == [False]
+    with patch("hudi_hive.write.records.keyed_records._takes_positions", lambda config: True):
+        table.compact(options=options)
+        table.upsert(rows([9, 3], 7), options=options)
+        table.delete(rows([1], 7), options=options)
+    assert positions_of(table) == [True, True]
+    by_keys = effects(table, BY_KEY)
+    assert [len(left) for left, _ in by_keys] == [3]
+    with patch("hudi_hive.read.scan.replaced._Numbers.of_base", side_effect=AssertionError):
+        assert effects(table) == by_keys
+
+
+def positions_of(table):
+    """Whether each block of a table without partitions has positions."""
+    names = [name for row in table.scan().plan().slices.to_pylist() for name in row["log_files"]]
+    folder = Path(table.client.base_path.removeprefix("file:"))
+    blocks = [block for name in names for block in iter_blocks((folder / name).read_bytes(), name)]
+    return [RecordPositions.of(block) is not None for block in blocks]
 
 
 def test_order_of_positions():

@@ -26,6 +26,18 @@ GOLDEN = {  # by the C library of Roaring bitmaps, through pyroaring 1.0
         "AwAAAAAAAAAAAAAAOjAAAAEAAAAAAAAAEAAAAAMAAQAAADowAAABAAAAAAAAABAAAAAJAAUAAAA6MAAAAQAAAAEAAAAQAAAAAAA=",
     ),
 }
+REAL = {  # of log blocks that real Hudi wrote
+    "1.0.2, updates": (
+        range(10, 59, 3),
+        "AQAAAAAAAAAAAAAAOjAAAAEAAAAAABAAEAAAAAoADQAQABMAFgAZABwAHwAiACUAKAArAC4AMQA0ADcAOgA=",
+    ),
+    "1.0.2, side by side": (range(66, 76), "AQAAAAAAAAAAAAAAOzAAAAEAAAkAAQBCAAkA"),
+    "1.1.1, updates": (range(132, 151, 2), "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAkAEAAAAIQAhgCIAIoAjACOAJAAkgCUAJYA"),
+    "1.1.1, deletes": (
+        range(30, 150, 7),
+        "AQAAAAAAAAAAAAAAOjAAAAEAAAAAABEAEAAAAB4AJQAsADMAOgBBAEgATwBWAF0AZABrAHIAeQCAAIcAjgCVAA==",
+    ),
+}
 NO_RUNS, RUNS = 12346, 12347
 
 
@@ -38,9 +50,9 @@ def bitmap(*buckets: tuple[int, bytes]) -> bytes:
     return struct.pack("<Q", len(buckets)) + b"".join(struct.pack("<I", high) + data for high, data in buckets)
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_bitmaps_of_another_library(name):
-    rows, text = list(GOLDEN[name][0]), GOLDEN[name][1]
+@pytest.mark.parametrize("name", [*GOLDEN, *REAL])
+def test_bitmaps_of_others_are_read_and_ours_are_the_same(name):
+    rows, text = list((GOLDEN | REAL)[name][0]), (GOLDEN | REAL)[name][1]
     positions = RecordPositions("1", text)
     assert positions.rows(len(rows)).tolist() == rows
     assert RecordPositions.encoded("1", np.array(rows, np.int64)) == positions
