@@ -201,6 +201,7 @@ def test_order_of_positions():
         assert BasePositions.of("1", positions) is None
         assert taken["a"].to_pylist() == (["y", "z", "x"] if None in wrong else ["x", "y", "z"])
     assert take_positions(table.select(["a"]))[1] is None
+    assert take_positions(table, used=False) == (table.select(["a"]), None)
     unknown = table.set_column(1, POSITION, pa.nulls(3, pa.int64()))
     assert take_positions(unknown)[1] is None and take_positions(unknown)[0].to_pydict() == {"a": ["x", "y", "z"]}
 

@@ -51,21 +51,22 @@ class BasePositions:
         return RecordPositions.encoded(self.base_instant, self.rows[start:end]).headers
 
 
-def take_positions(rows: pa.Table) -> tuple[pa.Table, pa.Array | None]:
+def take_positions(rows: pa.Table, *, used: bool = True) -> tuple[pa.Table, pa.Array | None]:
     """Bring rows into the order of their positions, those without one behind the others.
 
     Args:
         rows: with :data:`POSITION` or without.
+        used: log blocks are to have positions; else the rows stay in their order.
 
     Returns:
-        The rows without that column, and the column; None where there is none.
+        The rows without that column, and the column; None where there is none, or it is not used.
     """
     if POSITION not in rows.column_names:
         return rows, None
     column = rows.column(POSITION).combine_chunks()
     positions = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     rows = rows.drop_columns([POSITION])
-    if positions.null_count == len(positions):
+    if not used or positions.null_count == len(positions):
         return rows, None
     order = pc.sort_indices(positions)  # of equal ones the order stays
     if (np.diff(order.to_numpy().astype(np.int64)) == 1).all():

@@ -219,7 +219,7 @@ def _log_rows(
     marked: _MarkedRows | None = None
     blocks: list[bytes] = []
     if rows is not None and rows.num_rows:
-        rows, places = take_positions(rows)
+        rows, places = take_positions(rows, used=context.files.record_positions)
         batch = one_batch(context.stamped(rows, target.file_id, attempt))
         soft = pa.array(soft_deletes(batch, context.spec))
         marked = _MarkedRows(batch.filter(soft), _positions(context, target, places, soft))
@@ -240,7 +240,7 @@ def _positions(
     context: WriteContext, target: TargetSlice, places: pa.Array | None, chosen: pa.Array | None = None
 ) -> BasePositions | None:
     """What the headers of a block say of the chosen records; None where they say nothing."""
-    if not context.files.record_positions or places is None or target.base_file is None:
+    if places is None or target.base_file is None:
         return None
     # Rows of a skeleton are those of another file as well.
     instant = None if is_skeleton(target.base_file) else target.base_instant
@@ -259,7 +259,7 @@ def _delete_blocks(
         headers = None if marked.positions is None else marked.positions.headers()
         blocks.append(delete_block(context.instant, table, extra_headers=headers))
     if deletes is not None and deletes.num_rows:
-        deletes, places = take_positions(deletes)
+        deletes, places = take_positions(deletes, used=context.files.record_positions)
         removed.append(deletes.column("record_key").combine_chunks())
         positions = _positions(context, target, places)
         headers = None if positions is None else positions.headers()
