@@ -13,6 +13,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
+from hudi_hive.options.read import MERGE_MEMORY
 from integration.support.replaced_rows import SETTINGS, differences, make_table
 from integration.support.spark_releases import LIMIT_SECONDS, RELEASES, REPOSITORY, environment_of
 from tests.support.tables.mor_table import MorTable
@@ -32,6 +33,27 @@ def table(tmp_path_factory):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_each_way_to_read_leaves_them_out(spark, table, name):
     assert differences(spark, table, {"spark.sql.codegen.wholeStage": "true"} | SETTINGS[name]) == []
+
+
+@pytest.mark.parametrize("name", ["batches", "many tasks", "rows of batches", "rows"])
+def test_large_log_files_come_in_shares_that_the_tasks_of_a_base_file_divide(spark, tmp_path, name):
+    path = str(tmp_path / "t")
+    make_table(path)
+    wanted = HudiTable.open(path).scan(selected_fields=["id", "ts", "v", "text"]).to_arrow().to_pylist()
+    for setting, value in SETTINGS[name].items():
+        spark.conf.set(setting, value)
+    try:
+        for _ in range(2):
+            frame = hudi_spark.load(spark, path, options={MERGE_MEMORY.name: "1000"}).select("id", "ts", "v", "text")
+            assert "merged in Arrow" not in hudi_spark.explain(frame)
+            rows = frame.toArrow().to_pylist()
+            assert sorted(rows, key=str) == sorted(wanted, key=str)
+    finally:
+        for setting in SETTINGS[name]:
+            spark.conf.unset(setting)
+    if name != "rows":
+        cached = [rdd for rdd in spark.sparkContext._jsc.getPersistentRDDs().values() if path in str(rdd.name())]
+        assert [rdd.getNumPartitions() for rdd in cached] == [spark.sparkContext.defaultParallelism]
 
 
 @pytest.mark.long
