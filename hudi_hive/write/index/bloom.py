@@ -26,11 +26,10 @@ from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs import RECORD_KEY
 from hudi_hive.write.coordination import TaskExecutor
-from hudi_hive.write.files import POSITION
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.plan import LookupPlan, by_partition, rows_by_partition
-from hudi_hive.write.index.tables import HITS_SCHEMA, IntArray, joined_hits, one_array
+from hudi_hive.write.index.tables import HITS_SCHEMA, IntArray, distinct_hits, one_array
 from hudi_hive.write.index.tasks import ExistingKeys, hits_of, in_base_file
 
 _FILTER: Final = b"org.apache.hudi.bloomfilter"
@@ -93,12 +92,7 @@ class BloomTask:
         if not len(sought):
             return HITS_SCHEMA.empty_table()
         in_logs = [ExistingKeys(keys, 0) for keys in self.source.log_keys(self.part)]
-        hits = [self._base(sought), self._hits(in_logs, sought)]
-        pairs = joined_hits(hits)
-        if not (hits[0].num_rows and hits[1].num_rows):
-            return pairs
-        pairs = pairs.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([(POSITION, "min")])
-        return pairs.rename_columns([*HITS_SCHEMA.names, POSITION])
+        return distinct_hits([self._base(sought), self._hits(in_logs, sought)])
 
     def _base(self, sought: pa.Array) -> pa.Table:
         path = self.part.base_path

@@ -63,6 +63,15 @@ def joined_hits(parts: list[pa.Table]) -> pa.Table:
     return pa.concat_tables([HITS_SCHEMA.empty_table(), *parts], promote_options="default").combine_chunks()
 
 
+def distinct_hits(parts: list[pa.Table]) -> pa.Table:
+    """Hits of several look-ups in the same slices as one table: each key once for a slice, at its first row."""
+    hits = joined_hits(parts)
+    if POSITION not in hits.column_names or sum(bool(part.num_rows) for part in parts) < 2:
+        return hits
+    hits = hits.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([(POSITION, "min")])
+    return hits.rename_columns([*HITS_SCHEMA.names, POSITION])
+
+
 def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition: bool) -> pa.Table:
     """Tag rows by the places where their keys were found.
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.write.files import POSITION
 from hudi_hive.write.index.key_source import KeySource, Slice
-from hudi_hive.write.index.tables import HITS_SCHEMA, joined_hits, one_array
+from hudi_hive.write.index.tables import HITS_SCHEMA, distinct_hits, one_array
 
 _LEAST_PROBED: Final = 1 << 20
 """Keys of files that are held against the sought ones at a time, or as many as these where they are more."""
@@ -51,7 +51,7 @@ class SliceTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        return joined_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing(), len(sought))])
+        return distinct_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing(), len(sought))])
 
     def _existing(self) -> Iterator[ExistingKeys]:
         for number, part in enumerate(self.slices):

@@ -11,7 +11,9 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.formats.log import iter_blocks
 from hudi_hive.table import MetaClient
+from hudi_hive.table.logs.log_data import decode_block
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files import POSITION
 from hudi_hive.write.index import (
@@ -230,3 +232,27 @@ def test_existing_keys_are_compared_in_sets_as_large_as_that_of_the_sought(monke
     tags = index.tag(keys_table([(f"k{number}", "p0") for number in range(sought)]))
     assert tags.column("current_file_id").null_count == 0
     assert len(sets) == probes
+
+
+@pytest.mark.parametrize("index_type", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM"])
+def test_a_key_of_base_and_log_file_is_one_hit_of_its_slice(monkeypatch, tmp_path, index_type):
+    """Also where the two are compared in different sets: each hit would be a record in the next log block."""
+    monkeypatch.setattr(tasks, "_LEAST_PROBED", 20)
+    options = {"hoodie.index.type": index_type, "hoodie.metadata.enable": "false"}
+    table = HudiTable.create(
+        tmp_path / "t", name="t", version=8, table_type="MERGE_ON_READ", record_keys=["id"], ordering_fields=["ts"]
+    )
+    table.insert(pa.table({"id": range(100), "ts": [1] * 100}), options)
+    for ts in (2, 3):
+        table.upsert(pa.table({"id": [5, 99], "ts": [ts] * 2}), options)
+    table = HudiTable.open(tmp_path / "t")
+    tags = open_index(WriteConfig.of(options, table.config), table.client).tag(keys_table([("5", ""), ("99", "")]))
+    assert tags.num_rows == 2 and tags.column(POSITION).to_pylist() == [5, 99]
+    (row,) = table.scan().plan().slices.to_pylist()
+    files = [(tmp_path / "t" / name).read_bytes() for name in row["log_files"]]
+    blocks = [
+        decode_block(block, "1", None)
+        for name, data in zip(row["log_files"], files, strict=True)
+        for block in iter_blocks(data, name)
+    ]
+    assert [(block.batch.num_rows, block.positions.rows(2).tolist()) for block in blocks] == [(2, [5, 99])] * 2
