@@ -120,8 +120,7 @@ def replaced_share(
 
     Args:
         storage, plan, row, values, columns: as of :func:`replaced_rows`.
-        share: the number of a share of the record keys, and how many there are. Log files that fit in memory are in
-            the first one as a whole.
+        share: the number of a share of the record keys, and how many there are: one for log files that fit in memory.
 
     Returns:
         None as :func:`replaced_rows`, but for large log files.
@@ -134,6 +133,7 @@ def replaced_share(
     if parts > 1 and _is_separable(plan):
         reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
         return _in_parts(reader, row, values, max(2, -(-parts // share[1])), share)
+    assert share == (0, 1), share
     replaced = replaced_rows(storage, plan, row, values, columns)
     if replaced is None:
         return None

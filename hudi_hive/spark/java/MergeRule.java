@@ -5,12 +5,12 @@
  *
  * A relation to split is one whose file index is also a function. The function gets the columns and the conditions of a
  * scan, whether a limit lies on it, whether nothing but its number of rows matters, whether its tasks have classes of
- * their session alone, the session's time zone, and the bytes of log records that it has executors keep, or null. It
- * gives the index of the slices whose base files Spark reads, and the plan of the other rows or null when the
- * conditions leave none of them. Where log files replace rows of those base files it gives a filter and bits, too: the
- * filter's condition is on three columns, the bits, the place of a file's first word of bits, and the number of a row
- * in its file. Then come whether the other rows have passed the conditions already, and a file format that does what
- * the filter does, and gives log records, or null.
+ * their session alone, the session's time zone, the bytes of log records that it has executors keep, or null, and
+ * settings of it on which the answer depends. It gives the index of the slices whose base files Spark reads, and the
+ * plan of the other rows or null when the conditions leave none of them. Where log files replace rows of those base
+ * files it gives a filter and bits, too: the filter's condition is on three columns, the bits, the place of a file's
+ * first word of bits, and the number of a row in its file. Then come whether the other rows have passed the conditions
+ * already, and a file format that does what the filter does, and gives log records, or null.
  */
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -161,7 +161,10 @@ public class MergeRule extends Rule {
             Boolean.valueOf(counted),
             Boolean.valueOf(isolated(files)),
             settings.get("spark.sql.session.timeZone"),
-            settings.get(RECORDS, null)
+            settings.get(RECORDS, null),
+            settings.get("spark.sql.parquet.enableVectorizedReader"),
+            settings.get("spark.sql.parquet.enableNestedColumnVectorizedReader"),
+            settings.get("spark.sql.legacy.timeParserPolicy")
         };
         Object[] parts = (Object[]) ((Function1) files.location()).apply(request);
         LogicalPlan result = baseFiles(relation, files, parts, output, conditions, pushed);

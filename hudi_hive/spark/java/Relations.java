@@ -330,6 +330,7 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
                 question.scan.put("limited", request[2]);
                 question.scan.put("counted", Boolean.valueOf(counted && filters.size() == conditions.size() && !hidden));
                 question.scan.put("isolated", request[4]);
+                question.scan.put("zone", request[5]);
                 question.scan.put("records", request[6]);
                 asked(method, new Object[] {question});
                 kept = new Object[] {conditions, question.parts};

@@ -63,7 +63,8 @@ class _Cached:
     Attributes:
         scope, columns: whose, and which.
         records: the records.
-        numbers: those of the slices in it that are still asked for here.
+        numbers: those of the slices in it that are still asked for here, and the moments of their instants, as of
+            :class:`_DatedEffect`: records of one moment do not belong to the effect of another.
         slices: how many slices it has.
         packed: whether records are packed.
     """
@@ -71,7 +72,7 @@ class _Cached:
     scope: str
     columns: frozenset[str]
     records: CachedRecords
-    numbers: dict[SliceFiles, int]
+    numbers: dict[SliceFiles, tuple[int, Moments]]
     slices: int
     packed: bool
 
@@ -222,17 +223,17 @@ class LogEffects:
         return placed, len(missing)
 
     def _find(self, request: SliceRequest, requested: list[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
-        names, moments = set(request.columns.names), MomentsOfPlan(request.plan)
+        names, of_plan = set(request.columns.names), MomentsOfPlan(request.plan)
         valid = {
-            files: dated for files in requested if (dated := self._valid(request.scope, moments, files)) is not None
+            files: dated for files in requested if (dated := self._valid(request.scope, of_plan, files)) is not None
         }
         placed = {files: _PlacedEffect(dated, None) for files, dated in valid.items() if dated.effect.reason}
         for one in reversed(self._cached):
             if one.scope == request.scope and one.packed == request.packed and names <= one.columns:
                 placed |= {
                     files: _PlacedEffect(valid[files], one, number)
-                    for files, number in one.numbers.items()
-                    if files in valid and files not in placed
+                    for files, (number, moments) in one.numbers.items()
+                    if files in valid and files not in placed and valid[files].moments == moments
                 }
         return placed
 
@@ -257,13 +258,13 @@ class LogEffects:
         else:
             records = cached_batches(self._jvm, formats, session, rows, name)
         effects = self._remember(request.scope, plan, records.effects)
-        numbers = {files: number for number, files in enumerate(files_of(plan))}
+        numbers = {files: (number, effects[number].moments) for number, files in enumerate(files_of(plan))}
         made = _Cached(
             request.scope, frozenset(columns.names), records, numbers, len(numbers), packed=formats is not None
         )
         placed = {
             files: _PlacedEffect(effects[number], None if effects[number].effect.reason else made, number)
-            for files, number in numbers.items()
+            for files, (number, _) in numbers.items()
         }
         with self._lock:
             for one in before:

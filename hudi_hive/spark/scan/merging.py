@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType, TimestampType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.options import read
@@ -86,12 +86,14 @@ class _Use(NamedTuple):
         counted: whether nothing but their number matters.
         isolated: whether its tasks have classes of their session alone.
         most: bytes of log records that executors may keep.
+        zone: the time zone of the session.
     """
 
     limited: bool
     counted: bool
     isolated: bool
     most: int
+    zone: str
 
 
 class MergeFileIndex(HudiFileIndex):
@@ -116,7 +118,7 @@ class MergeFileIndex(HudiFileIndex):
         columns = StructType.fromJson(json.loads(scan["columns"]))
         records = read.SPARK_LOG_RECORDS
         most = records.default if scan["records"] is None else records.parse(scan["records"])
-        use = _Use(scan["limited"], scan["counted"], scan["isolated"], most)
+        use = _Use(scan["limited"], scan["counted"], scan["isolated"], most, scan["zone"])
         with self.lock:
             division = self._divided(columns, question, scan, use)
             arguments = (self._jvm, self.session, self.snapshot, self.columns, self.name, self.plan_log)
@@ -206,7 +208,7 @@ class MergeFileIndex(HudiFileIndex):
         whole = replace(chosen, row_filter=None, merge=replace(merge, keys=None))
         effects = log_effects(self._jvm)
         all_columns, constants = self.columns.all, self.columns.path.names
-        scope = self._scope(whole)
+        scope = self._scope(whole, use.zone)
         request = SliceRequest(
             scope, whole, columns, all_columns, constants, self.session, self._log_rows_plan, isolated=use.isolated
         )
@@ -262,12 +264,14 @@ class MergeFileIndex(HudiFileIndex):
         shown = arrow_schema(self.columns.data)
         return all(item.name.lower() in own and same_kind(own[item.name.lower()], item.type) for item in shown)
 
-    def _scope(self, plan: ScanPlan) -> str:
+    def _scope(self, plan: ScanPlan, zone: str) -> str:
         """What tells effects on the same files apart: where they are, who reads them, and as what."""
         options = sorted(self.snapshot.client.storage.storage_options.items(), key=str)
         assert plan.merge is not None
         parts = (plan.base_path, options, plan.merge.spec, str(plan.schema), plan.path_columns)
-        return f"{parts} {self.columns.all.json()} {self.columns.path.names}"
+        # Texts in partition paths are moments by the zone of the session.
+        zone = zone if any(isinstance(item.dataType, TimestampType) for item in self.columns.path.fields) else ""
+        return f"{parts} {self.columns.all.json()} {self.columns.path.names} {zone}"
 
     def _log_rows_plan(
         self, session: JavaValue, plan: ScanPlan, columns: StructType, packed: bool
@@ -341,7 +345,7 @@ class MergeFileIndex(HudiFileIndex):
             self.columns.check_dates(texts, [field.name for field in partition_fields], self.snapshot.location)
             for field in partition_fields:
                 values = values.append_column(field.name, texts.column(field.name))
-        rows = RowBuilder(jvm, session, columns).typed(values, columns.names)
+        rows = RowBuilder(jvm, self.session, columns).typed(values, columns.names)  # by its time zone
         tag = jvm.module("scala.reflect.ClassTag").apply(jvm.class_("org.apache.spark.sql.catalyst.InternalRow"))
         spread = session.sparkContext().parallelize(rows, tasks, tag)
         return session.internalCreateDataFrame(spread, session.parseDataType(columns.json()), False)

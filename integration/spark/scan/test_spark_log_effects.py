@@ -163,6 +163,79 @@ def test_rows_of_the_default_partition_are_counted_by_their_own_values(spark, ma
         assert spark.sql(f"SELECT count(*) FROM rows WHERE {condition}").collect()[0][0] == number
 
 
+@pytest.mark.parametrize("first", ["now", "then"])
+def test_records_of_one_moment_do_not_go_with_what_log_files_do_at_another(spark, tmp_path, first):
+    """Names of log files of version 6 do not tell whose blocks are in them: a count in between is of another moment."""
+    table = HudiTable.create(tmp_path / "t", name="t", version=6, **FIELDS)
+    moments = {"now": None}
+    for ids, ts, value in ((range(10), 1, 1.0), (range(5), 2, 10.0), (range(8), 3, 100.0), (range(8, 12), 4, 7.0)):
+        table.upsert(pa.table({"id": ids, "ts": [ts] * len(ids), "v": [value] * len(ids)}))
+        if ts == 2:
+            moments["then"] = HudiTable.open(table.path).timeline.completed()[-1].requested
+    answers = {"now": (828.0, 12), "then": (55.0, 10)}
+
+    def frame(moment):
+        return hudi_spark.load(spark, table.path, as_of=moments[moment])
+
+    other = {"now": "then", "then": "now"}[first]
+    for moment in (first, other, first):
+        assert frame(other).count() == answers[other][1]
+        assert tuple(frame(moment).selectExpr("sum(v)", "count(v)").collect()[0]) == answers[moment]
+
+
+def test_a_reader_that_is_changed_plans_anew(spark, make):
+    path = make()
+    updated(path, range(30), 6, 1.0)
+    hudi_spark.load(spark, path).createOrReplaceTempView("rows")
+    try:
+        for vectorised in ("true", "false", "true"):
+            spark.conf.set("spark.sql.parquet.enableVectorizedReader", vectorised)
+            assert tuple(spark.sql("SELECT sum(v), count(v) FROM rows").collect()[0]) == (30.0, 300)
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_moments_in_partition_paths_are_those_of_the_zone_of_the_session(spark, tmp_path):
+    rows = {"id": range(6), "ts": [1] * 6, "v": [0.0] * 6, "p": ["2024-01-01 05:00:00"] * 6}
+    table = HudiTable.create(tmp_path / "t", name="t", partition_fields=["p"], **FIELDS)
+    table.upsert(pa.table(rows))
+    table.upsert(pa.table(rows).slice(0, 3).set_column(1, "ts", pa.array([2] * 3)))
+    spark.sql(f"CREATE TABLE moments USING hudi LOCATION '{tmp_path / 't'}'")
+    try:
+        declared_as_timestamp(spark, "moments", "p")
+        for zone in ("America/New_York", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            texts = spark.table("moments").selectExpr("ts", "cast(p AS string) AS p").collect()
+            assert sorted(map(tuple, texts)) == [(ts, "2024-01-01 05:00:00") for ts in (1, 1, 1, 2, 2, 2)]
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+        spark.sql("DROP TABLE IF EXISTS moments")
+
+
+def declared_as_timestamp(spark, name, column):
+    """Have the catalog say that a column, which is text in the files, is a timestamp."""
+    jvm, session = spark._jvm, spark._jsparkSession
+    option = jvm.scala.Option.apply("default")
+    table = (
+        session.sessionState()
+        .catalog()
+        .getTableMetadata(jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, option))
+    )
+    fields = [getattr(table, f"copy$default${place}")() for place in range(1, table.productArity() + 1)]
+    schema = (
+        table.schema().json().replace(f'"name":"{column}","type":"string"', f'"name":"{column}","type":"timestamp"')
+    )
+    fields[3] = jvm.org.apache.spark.sql.types.DataType.fromJson(schema)
+    storage = table.storage()
+    parts = [getattr(storage, f"copy$default${place}")() for place in range(1, storage.productArity() + 1)]
+    parts[1:4] = [jvm.scala.Option.empty()] * 3  # Hive has no classes of Hudi's here
+    fields[2] = storage.copy(*parts)
+    catalog = session.sharedState().externalCatalog()
+    catalog.dropTable("default", name, True, False)
+    catalog.createTable(table.copy(*fields), True)
+    spark.catalog.refreshTable(name)
+
+
 def test_fields_of_nested_columns_are_those_of_their_names(spark, tmp_path):
     """Also where another field of the same type stands in the place that a part of the struct gives them."""
     path = str(tmp_path / "t")

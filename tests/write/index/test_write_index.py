@@ -13,7 +13,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.log import iter_blocks
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.log_data import decode_block
+from hudi_hive.table.logs import decode_block
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files import POSITION
 from hudi_hive.write.index import (
