@@ -120,7 +120,8 @@ def replaced_share(
 
     Args:
         storage, plan, row, values, columns: as of :func:`replaced_rows`.
-        share: the number of a share of the record keys, and how many there are: one for log files that fit in memory.
+        share: the number of a share of the record keys, and how many there are. Log files that fit in memory are in
+            the first one as a whole, and the others are empty.
 
     Returns:
         None as :func:`replaced_rows`, but for large log files.
@@ -133,13 +134,12 @@ def replaced_share(
     if parts > 1 and _is_separable(plan):
         reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
         return _in_parts(reader, row, values, max(2, -(-parts // share[1])), share)
-    assert share == (0, 1), share
     replaced = replaced_rows(storage, plan, row, values, columns)
     if replaced is None:
         return None
-    left_out = np.zeros(replaced.base_rows, np.bool_)
+    left_out = np.full(replaced.base_rows, share[0] > 0)
     left_out[replaced.left_out] = True
-    rows = replaced.rows
+    rows = replaced.rows if share[0] == 0 else replaced.rows.slice(0, 0)
     return ReplacedShare(left_out, rows.num_rows, iter(rows.to_batches()), replaced.instants)
 
 

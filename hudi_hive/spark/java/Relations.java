@@ -226,6 +226,13 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
         return Proxy.newProxyInstance(kind.getClassLoader(), kind.getInterfaces(), face);
     }
 
+    /** A question that no face asks: conditions on partitions and on rows, and arguments as for a face. */
+    public Question question(Seq onPartitions, Seq onRows, String known, int shown, Object session) {
+        List filters = new ArrayList(CollectionConverters.asJava(onPartitions));
+        List rows = new ArrayList(CollectionConverters.asJava(onRows));
+        return new Question(filters, rows, (StructType) DataType.fromJson(known), shown, zone(session));
+    }
+
     static String zone(Object session) {
         return ((SparkSession) session).sessionState().conf().sessionLocalTimeZone();
     }
