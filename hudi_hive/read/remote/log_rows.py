@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -119,14 +119,15 @@ class LogRows:
             storage = Storage(self.plan.base_path, self.storage_options)
             for request in requests:
                 shares = zip(*(request.column(i).to_pylist() for i in range(_SHARE_COLUMNS)), strict=True)
-                for row, (number, *share) in enumerate(shares):
+                for row, (number, own, count) in enumerate(shares):
                     values = [request.column(_SHARE_COLUMNS + i)[row] for i in range(len(self.constants))]
-                    yield from self._slice(storage, number, share, dict(zip(self.constants, values, strict=True)))
+                    constants = dict(zip(self.constants, values, strict=True))
+                    yield from self._slice(storage, number, (own, count), constants)
         except HudiHiveError as error:
             raise serialize_error(error) from None
 
     def _slice(
-        self, storage: Storage, number: int, share: Sequence[int], values: Mapping[str, pa.Scalar]
+        self, storage: Storage, number: int, share: tuple[int, int], values: Mapping[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
         slices = self.plan.slices.slice(number, 1)
         row = slices.to_pylist()[0]
@@ -138,7 +139,7 @@ class LogRows:
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
         names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
         own = partition_columns(self.plan, slices)
-        replaced = replaced_share(storage, self.plan, row, own, names, (share[0], share[1]))
+        replaced = replaced_share(storage, self.plan, row, own, names, share)
         if replaced is None:
             yield self._effect(number, LogEffect(b"", 0, 0, (), "log blocks hold changed columns only"))
             return

@@ -61,7 +61,7 @@ def rows_of_records(
     if hits is None:
         return None
     columns: dict[str, pa.Array] = {RECORD_KEY: hits.keys}
-    names = _ordering_columns(spec, reader.needed)
+    names = spec.ordering_columns(reader.needed)
     if names:
         base_rows, read = _values_at(reader, hits.rows, names, row, values)
         columns |= read
@@ -148,11 +148,3 @@ def _keys_of(block: LogData | LogDeletes) -> pa.Array | None:
             return None
         keys = block.batch.column(place).cast(pa.string())
     return None if keys.null_count else keys
-
-
-def _ordering_columns(spec: MergeSpec, schema: pa.Schema) -> list[str]:
-    """Columns that are compared, top-level ones; none where records replace others as they come."""
-    if not spec.needs_ordering:
-        return []
-    heads = {head for name in spec.ordering_fields for head in (name, name.partition(".")[0])}
-    return [name for name in schema.names if name in heads]

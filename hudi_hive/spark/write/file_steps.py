@@ -29,6 +29,7 @@ from hudi_hive.write.files import (
     assign_inserts,
     attempts,
     file_ids_of_task,
+    first_positions,
     new_file_id,
     run_write_task,
 )
@@ -160,13 +161,11 @@ class WriteFileGroups:
 
 def _leaving(gone: pa.Table) -> pa.Table:
     """Keys and places of records to delete, each once."""
-    names = ["record_key", "partition_path"]
-    columns = [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)]
-    if POSITION not in gone.column_names:
-        return pa.table(columns, names=names).group_by(names, use_threads=False).aggregate([])
-    keys = pa.table([*columns, gone.column(POSITION)], names=[*names, POSITION])
-    keys = keys.group_by(names, use_threads=False).aggregate([(POSITION, "min")])
-    return keys.rename_columns([*names, POSITION])
+    keys = pa.table({"record_key": gone.column(RECORD_KEY), "partition_path": gone.column(PARTITION_PATH)})
+    names = keys.column_names
+    if POSITION in gone.column_names:
+        keys = keys.append_column(POSITION, gone.column(POSITION))
+    return first_positions(keys, names)
 
 
 @dataclass(frozen=True)

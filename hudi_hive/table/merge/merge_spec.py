@@ -8,6 +8,7 @@ docs/format.md#record-keys.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -168,9 +169,17 @@ class MergeSpec:
             return list(schema.names)
         names = [*keys, IS_DELETED, OPERATION]
         names += [] if self.delete_field is None else [self.delete_field]
-        names += self.ordering_fields if self.needs_ordering else ()
-        found = (_column(schema, name) for name in names)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        return list(dict.fromkeys([*_columns(schema, names), *self.ordering_columns(schema)]))
+
+    def ordering_columns(self, schema: pa.Schema) -> list[str]:
+        """The columns with ordering values that merging compares, each once; none where it compares none."""
+        return _columns(schema, self.ordering_fields) if self.needs_ordering else []
+
+
+def _columns(schema: pa.Schema, names: Iterable[str]) -> list[str]:
+    """The top-level columns that names begin with, each once; those that the schema lacks are left out."""
+    there = (_column(schema, name) for name in names)
+    return list(dict.fromkeys(name for name in there if name is not None))
 
 
 def _column(schema: pa.Schema, name: str) -> str | None:

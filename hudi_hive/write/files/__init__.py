@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partition, locate_inserts, record_size
-from hudi_hive.write.files.base_positions import POSITION
+from hudi_hive.write.files.base_positions import POSITION, first_positions
 from hudi_hive.write.files.compacted_log import write_compacted_log
 from hudi_hive.write.files.context import (
     FILE_NAME,
@@ -78,6 +78,7 @@ __all__ = [
     "count_by_partition",
     "ensure_partition",
     "file_ids_of_task",
+    "first_positions",
     "from_ipc",
     "index_changes",
     "joined",

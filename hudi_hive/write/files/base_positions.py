@@ -51,6 +51,19 @@ class BasePositions:
         return RecordPositions.encoded(self.base_instant, self.rows[start:end]).headers
 
 
+def first_positions(rows: pa.Table, names: list[str]) -> pa.Table:
+    """Rows of which those with the same values are one, at the first of their positions.
+
+    Args:
+        rows: with :data:`POSITION` or without.
+        names: of the columns to compare, which the result has, and the positions if there are some.
+    """
+    if POSITION not in rows.column_names:
+        return rows.group_by(names, use_threads=False).aggregate([])
+    rows = rows.group_by(names, use_threads=False).aggregate([(POSITION, "min")])
+    return rows.rename_columns([*names, POSITION])
+
+
 def take_positions(rows: pa.Table, *, used: bool = True) -> tuple[pa.Table, pa.Array | None]:
     """Bring rows into the order of their positions, those without one behind the others.
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.write.files import POSITION
+from hudi_hive.write.files import POSITION, first_positions
 
 KEYS_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("row", pa.int64())])
 """What is looked for: record key, partition path that the row is given with, a number that names the row.
@@ -68,8 +68,7 @@ def distinct_hits(parts: list[pa.Table]) -> pa.Table:
     hits = joined_hits(parts)
     if POSITION not in hits.column_names or sum(bool(part.num_rows) for part in parts) < 2:
         return hits
-    hits = hits.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([(POSITION, "min")])
-    return hits.rename_columns([*HITS_SCHEMA.names, POSITION])
+    return first_positions(hits, HITS_SCHEMA.names)
 
 
 def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition: bool) -> pa.Table:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.write.files import POSITION
+from hudi_hive.write.files import POSITION, first_positions
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.tables import HITS_SCHEMA, distinct_hits, one_array
 
@@ -125,9 +125,9 @@ def hits_of(existing: Sequence[ExistingKeys], sought: pa.Array, slices: tuple[Sl
     positions = pa.array(firsts + at - starts[of_part], mask=firsts < 0)
     numbers = np.array([part.number for part in existing])[of_part]
     pairs = pa.table({"key": keys, "slice": numbers, POSITION: positions})
-    pairs = pairs.group_by(["key", "slice"], use_threads=False).aggregate([(POSITION, "min")])
+    pairs = first_positions(pairs, ["key", "slice"])
     of_pair = pairs.column("slice")
     partitions = pa.array([part.partition for part in slices], pa.string())
     file_ids = pa.array([part.file_id for part in slices], pa.string())
     hits = pa.table([pairs.column("key"), partitions.take(of_pair), file_ids.take(of_pair)], schema=HITS_SCHEMA)
-    return hits.append_column(POSITION, pairs.column(f"{POSITION}_min"))
+    return hits.append_column(POSITION, pairs.column(POSITION))
