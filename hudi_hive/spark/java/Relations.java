@@ -13,14 +13,13 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -226,13 +225,6 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
         return Proxy.newProxyInstance(kind.getClassLoader(), kind.getInterfaces(), face);
     }
 
-    /** A question that no face asks: conditions on partitions and on rows, and arguments as for a face. */
-    public Question question(Seq onPartitions, Seq onRows, String known, int shown, Object session) {
-        List filters = new ArrayList(CollectionConverters.asJava(onPartitions));
-        List rows = new ArrayList(CollectionConverters.asJava(onRows));
-        return new Question(filters, rows, (StructType) DataType.fromJson(known), shown, zone(session));
-    }
-
     static String zone(Object session) {
         return ((SparkSession) session).sessionState().conf().sessionLocalTimeZone();
     }
@@ -392,51 +384,44 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
 
         /** Whether a condition is about nothing but partition columns, and can be evaluated now. */
         private boolean onPartitions(Expression condition) {
-            Set all = new HashSet();
-            StructField[] fields = known.fields();
-            for (int i = 0; i < fields.length; i++) {
-                all.add(lower(fields[i].name()));
-            }
-            String[] names = names(condition);
-            for (int i = 0; i < names.length; i++) {
-                if (!all.contains(lower(names[i]))) {
-                    return false;
-                }
-            }
-            String text = condition.toString();
-            boolean constant = text.indexOf("subquery") < 0 && text.indexOf("dynamicpruning") < 0;
-            return names.length > 0 && condition.deterministic() && constant;
+            return isOn(condition, partitionNames(0)) && condition.toString().indexOf("dynamicpruning") < 0;
         }
 
         /** Whether a condition is about a column of which the path of the default partition leaves open what it is. */
         private boolean readsHidden(Expression condition) {
-            String[] names = names(condition);
-            StructField[] fields = known.fields();
-            for (int i = shown; i < fields.length; i++) {
-                for (int k = 0; k < names.length; k++) {
-                    if (lower(names[k]).equals(lower(fields[i].name()))) {
-                        return true;
-                    }
-                }
-            }
-            return false;
+            return !Collections.disjoint(lowerNames(condition), partitionNames(shown));
         }
 
         /** Whether a condition on rows is about nothing but partition columns that are read from files. */
         private boolean onHidden(Expression condition) {
-            Set hidden = new HashSet();
+            return isOn(condition, partitionNames(shown));
+        }
+
+        /** Whether a condition is about nothing but some columns, and is the same each time. */
+        private static boolean isOn(Expression condition, List columns) {
+            List names = lowerNames(condition);
+            // A subquery has no value yet when files are listed.
+            boolean subquery = condition.toString().indexOf("subquery") >= 0;
+            return !names.isEmpty() && columns.containsAll(names) && condition.deterministic() && !subquery;
+        }
+
+        /** Names of the partition columns from a place on; those that are read from files begin at shown. */
+        private List partitionNames(int first) {
+            List names = new ArrayList();
             StructField[] fields = known.fields();
-            for (int i = shown; i < fields.length; i++) {
-                hidden.add(lower(fields[i].name()));
+            for (int i = first; i < fields.length; i++) {
+                names.add(lower(fields[i].name()));
             }
+            return names;
+        }
+
+        private static List lowerNames(Expression condition) {
+            List lowered = new ArrayList();
             String[] names = names(condition);
             for (int i = 0; i < names.length; i++) {
-                if (!hidden.contains(lower(names[i]))) {
-                    return false;
-                }
+                lowered.add(lower(names[i]));
             }
-            // A subquery in a condition on rows has no value yet when files are listed.
-            return names.length > 0 && condition.deterministic() && condition.toString().indexOf("subquery") < 0;
+            return lowered;
         }
     }
 
@@ -462,29 +447,23 @@ public class Relations implements org.apache.spark.api.java.function.Function2 {
 
         /** Texts of the conditions on partitions, and names of the columns in them, as JSON; empty without conditions. */
         public String text() throws Exception {
-            if (filters.isEmpty()) {
-                return "";
-            }
-            List texts = new ArrayList();
-            for (int i = 0; i < filters.size(); i++) {
-                texts.add(filters.get(i).toString());
-            }
-            Map found = new HashMap();
-            found.put("filters", texts);
-            found.put("names", names(predicate()));
-            return JSON.writeValueAsString(found);
+            return filters.isEmpty() ? "" : JSON.writeValueAsString(described(new HashMap()));
         }
 
         /** A scan to split as JSON, with the texts of its conditions on partitions and the names of the columns in them. */
         public String request() throws Exception {
+            scan.put("has_conditions", Boolean.valueOf(!rows.isEmpty()));
+            return JSON.writeValueAsString(described(scan));
+        }
+
+        private Map described(Map about) {
             List texts = new ArrayList();
             for (int i = 0; i < filters.size(); i++) {
                 texts.add(filters.get(i).toString());
             }
-            scan.put("filters", texts);
-            scan.put("names", filters.isEmpty() ? new String[0] : names(predicate()));
-            scan.put("has_conditions", Boolean.valueOf(!rows.isEmpty()));
-            return JSON.writeValueAsString(scan);
+            about.put("filters", texts);
+            about.put("names", filters.isEmpty() ? new String[0] : names(predicate()));
+            return about;
         }
 
         /** What a scan is split into, as MergeRule.java has it. */

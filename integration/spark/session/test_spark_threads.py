@@ -23,6 +23,9 @@ from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import (
     DIRECTORY_SCHEMA,
     Function1,
+    Function2,
+    JavaProxy,
+    JavaValue,
     Jvm,
     packed,
     packed_files,
@@ -40,6 +43,20 @@ from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.waiting import SECONDS
 
 pytestmark = pytest.mark.jvm
+
+
+class Listed(JavaProxy):
+    """Lists its files, which are in partitions by day."""
+
+    def __init__(self, files: pa.Table, values: pa.Table) -> None:
+        self.files, self.values = files, values
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        for folders, commit_times in packed_files(self.files, np.zeros(self.files.num_rows, np.int64)):
+            question.add(packed(self.values.slice(folders.start, len(folders)), ["day"]), *commit_times, "")
+
+    class Java:
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
 
 
 def test_directories_hold_their_own_files_alone(spark):
@@ -62,10 +79,11 @@ def test_directories_hold_their_own_files_alone(spark):
         values = pa.table({"day": [str(day) for day in range(partitions)]})
         wrong = []
         for _ in range(rounds):
-            question = relations(jvm).question(jvm.seq([]), jvm.seq([]), columns.json(), 1, spark._jsparkSession)
-            for folders, commit_times in packed_files(files, np.zeros(len(days), np.int64)):
-                question.add(packed(values.slice(folders.start, len(folders)), ["day"]), *commit_times, "")
-            texts = str(question.directories().mkString("\n")).split("path=")[1:]
+            index = Listed(files, values)
+            face = relations(jvm).face(
+                index, Function2(index.listing), prefix, "[]", columns.json(), 1, False, False, spark._jsparkSession
+            )
+            texts = str(face.listFiles(jvm.seq([]), jvm.seq([])).mkString("\n")).split("path=")[1:]
             paths = [text.split(";")[0] for text in texts]
             wrong += [] if paths == files.column("path").to_pylist() else [f"{client}: {len(paths)} files"]
         return wrong
