@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import bz2
 import struct
-import zlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.avro import describe, snappy_length
+from hudi_hive.formats.gzip_codec import unpack
 from hudi_hive.formats.hfile.wire import delimited_message
 
 DATA: Final = b"DATABLK*"
@@ -165,15 +165,15 @@ def _decompress(data: pa.Buffer, size: int, codec: str, path: str, most: int) ->
         raise CorruptFileError(f"HFile: its blocks hold far more than its size, one of them {size:,} bytes", path=path)
     try:
         if codec == "GZ":
-            # 47: gzip or zlib header, as found. One byte more than due shows a block that is too long.
-            return pa.py_buffer(zlib.decompressobj(47).decompress(data, size + 1))
+            # One byte more than due shows a block that is too long.
+            return pa.py_buffer(unpack(data, size + 1))
         if codec == "BZIP2":
             return pa.py_buffer(bz2.BZ2Decompressor().decompress(data.to_pybytes(), size + 1))
         if codec == "ZSTD":
             return pa.Codec("zstd").decompress(data, decompressed_size=size)
         framed = _hadoop_frames(data, size, codec)
         return framed if framed is not None else pa.py_buffer(_chunk(data, size, codec) or b"")
-    except (zlib.error, OSError, ValueError, EOFError, pa.ArrowException) as error:
+    except (OSError, ValueError, EOFError, pa.ArrowException) as error:
         raise CorruptFileError(f"HFile: a block cannot be decompressed: {describe(error)}", path=path) from error
 
 

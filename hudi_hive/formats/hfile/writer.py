@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 import time
-import zlib
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -22,12 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedFormatError
+from hudi_hive.formats.gzip_codec import pack
 from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import blocks
 
 _BLOCK_BYTES: Final = 1 << 16
 _CHUNK_ROWS: Final = 1 << 17
-_GZIP_LEVEL: Final = 6
 LONGEST_KEY: Final = (1 << 15) - 1
 """Bytes of a key, whose length is a Java short."""
 _PER_CHECKSUM: Final = 16384
@@ -111,8 +110,7 @@ class _Out:
         """Write a block; returns its offset and size on disk."""
         length = len(content)
         if self._compress:
-            squeezer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)  # 31: with a gzip header
-            content = squeezer.compress(content) + squeezer.flush()
+            content = pack(content)
         size = blocks.HEADER.size + len(content)
         sums = bytes(4 * -(-size // _PER_CHECKSUM))  # type 0: there, but nothing in them
         header = blocks.HEADER.pack(magic, len(content) + len(sums), length, previous, 0, _PER_CHECKSUM, size)
