@@ -18,14 +18,15 @@ import pyarrow.parquet as pq
 
 from hudi_hive.formats.base.base_file_writer import RECORD_KEY, FileFooter, RowEncoder
 from hudi_hive.formats.base.settings import CODECS, ParquetSettings, checked_codec
-from hudi_hive.names import COMMIT_SEQNO_COLUMN
+from hudi_hive.formats.gzip_codec import packs_fast
+from hudi_hive.formats.parquet import GzipPages
 
 _SCHEMA: Final = "parquet.avro.schema"
 
 _DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
 
-_LEVEL_OF_NUMBERS: Final = 2
-"""Level of gzip for sequence numbers."""
+_LEAST_PACKED: Final = 256 << 10
+"""Bytes of rows from which on another library packs a file by gzip: below, walking over the footer takes as long."""
 
 _SAMPLE_ROWS: Final = 4_000
 """Rows that tell whether a dictionary is worth its bytes."""
@@ -52,24 +53,33 @@ class ParquetEncoder(RowEncoder):
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._writer: pq.ParquetWriter | None = None  # opened when the first rows are known
+        self._pages: GzipPages | None = None  # what it writes to, where Arrow does not compress
 
     def _opened(self, stream: pa.NativeFile, first: pa.Table) -> pq.ParquetWriter:
         """Arrow's writer of the file, whose first rows tell what is written as dictionaries."""
         if self._writer is None:
+            self._pages = self._packing(stream, first)
+            plain = self._codec == "uncompressed" or self._pages is not None
             self._writer = pq.ParquetWriter(
-                stream,
+                stream if self._pages is None else pa.PythonFile(self._pages, mode="w"),
                 first.schema,
-                compression=None if self._codec == "uncompressed" else self._codec,
-                compression_level=_levels(first.schema, self._codec),
+                compression=None if plain else self._codec,
+                compression_level=None if plain else CODECS[self._codec],
                 data_page_size=self._settings.page_bytes,
                 use_dictionary=_with_few_values(first) if self._settings.dictionary else False,
                 version="2.6",
                 data_page_version="1.0",
                 use_compliant_nested_type=True,
-                write_page_checksum=True,
+                write_page_checksum=self._pages is None,
                 store_schema=False,
             )
         return self._writer
+
+    def _packing(self, stream: pa.NativeFile, first: pa.Table) -> GzipPages | None:
+        """What packs pages faster than Arrow does, where there is enough to pack."""
+        if self._codec != "gzip" or first.nbytes < _LEAST_PACKED or not packs_fast():
+            return None
+        return GzipPages(stream, self.path)
 
     def row_schema(self, incoming: pa.Schema) -> pa.Schema:
         """The file's schema, with dictionaries where the first rows have their texts as such: they are not spread out.
@@ -104,31 +114,26 @@ class ParquetEncoder(RowEncoder):
             return
         table = pa.Table.from_batches(self._pending)
         self._opened(stream, table).write_table(table, row_group_size=max(1, table.num_rows))
-        self.drop_rows()
+        self._pending, self._pending_bytes = [], 0
 
     def drop_rows(self) -> None:
-        """Forget rows that are kept for later."""
+        """Forget rows that are kept for later, and what Arrow writes of the file at its end."""
         self._pending, self._pending_bytes = [], 0
+        if self._pages is not None:
+            self._pages.drop()
 
     def finish(self, stream: pa.NativeFile, footer: FileFooter) -> dict[str, tuple[int, int]]:
         """Write the last row group and the footer."""
         self._flush(stream)
         writer = self._opened(stream, self.schema.empty_table())
         writer.add_key_value_metadata(footer.texts(_SCHEMA))
+        if self._pages is None:
+            writer.close()
+            return _sizes(writer)
+        self._pages.begin_footer()
         writer.close()
-        return _sizes(writer)
-
-
-def _levels(schema: pa.Schema, codec: str) -> int | dict[str, int] | None:
-    """The level of compression of all columns, or of each.
-
-    Sequence numbers are texts that begin alike, which gzip makes as small with less effort, in half of the time; keys
-    need not be: those of several fields would be larger by a fifteenth.
-    """
-    level = CODECS[codec]
-    if codec != "gzip" or level is None or any(pa.types.is_nested(entry.type) for entry in schema):
-        return level  # Arrow wants the names of the leaves, which it makes itself
-    return {name: _LEVEL_OF_NUMBERS if name == COMMIT_SEQNO_COLUMN else level for name in schema.names}
+        self._pages.finish()
+        return self._pages.sizes
 
 
 def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:

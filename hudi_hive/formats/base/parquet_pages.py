@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.parquet import CompactError, PageHeader, read_page_header
 
 MOST_INFLATED: Final = 128
 """Bytes that each byte of a page may become where that is more than the next limit."""
@@ -26,7 +27,6 @@ _MOST_ITEMS: Final = 64 << 20
 """Items that the rows of a row group may have on average."""
 
 _HEADER_BYTES: Final = 4096
-_UNCOMPRESSED, _COMPRESSED = 2, 3
 
 
 def check_pages(
@@ -62,14 +62,15 @@ def _check_chunk(stream: pa.NativeFile, chunk: Any, path: str) -> None:  # noqa:
     position, end = start, start + chunk.total_compressed_size
     while position < end:
         data = stream.read_at(min(_HEADER_BYTES, end - position), position)
-        uncompressed, compressed, length = _sizes(data, path)
-        if uncompressed > most_inflated(compressed):
+        header = _header(data, path)
+        if header.uncompressed > most_inflated(header.compressed):
             raise UnsupportedFormatError(
-                f"a page of column {chunk.path_in_schema!r} has {compressed:,} bytes and claims {uncompressed:,}",
+                f"a page of column {chunk.path_in_schema!r} has {header.compressed:,} bytes and claims "
+                f"{header.uncompressed:,}",
                 path=path,
                 remedy="write the file again with pages of the usual size",
             )
-        position += length + compressed
+        position += header.end + header.compressed
 
 
 def rows_of_lists(row_group: Any, columns: Container[str], path: str) -> int:  # noqa: ANN401 - pyarrow's
@@ -96,31 +97,8 @@ def most_inflated(compressed: int) -> int:
     return max(MOST_INFLATED * compressed, LEAST_INFLATED)
 
 
-def _sizes(data: bytes, path: str) -> tuple[int, int, int]:
-    """Uncompressed and compressed size of the page whose header begins the data, and the header's length."""
-    # Loaded only now: hardly any file needs it.
-    from thrift.protocol.TCompactProtocol import TCompactProtocol
-    from thrift.protocol.TProtocol import TProtocolException
-    from thrift.Thrift import TType
-    from thrift.transport.TTransport import TMemoryBuffer
-
-    buffer = TMemoryBuffer(data)
-    protocol = TCompactProtocol(buffer)
-    sizes = {_UNCOMPRESSED: -1, _COMPRESSED: -1}
+def _header(data: bytes, path: str) -> PageHeader:
     try:
-        protocol.readStructBegin()
-        while True:
-            _, kind, number = protocol.readFieldBegin()
-            if kind == TType.STOP:
-                break
-            if number in sizes and kind == TType.I32:
-                sizes[number] = protocol.readI32()
-            else:
-                protocol.skip(kind)
-            protocol.readFieldEnd()
-        protocol.readStructEnd()
-    except (EOFError, TProtocolException, AssertionError, IndexError, KeyError, ValueError, RecursionError) as error:
-        raise CorruptFileError("the header of a page cannot be read", path=path) from error
-    if min(sizes.values()) < 0:
-        raise CorruptFileError("the header of a page tells no sizes", path=path)
-    return sizes[_UNCOMPRESSED], sizes[_COMPRESSED], int(buffer.cstringio_buf.tell())
+        return read_page_header(data)
+    except CompactError as error:
+        raise CorruptFileError(f"the header of a page cannot be read: {error}", path=path) from error

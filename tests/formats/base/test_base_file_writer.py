@@ -99,21 +99,6 @@ def test_dictionaries_are_of_columns_whose_values_repeat(tmp_path, nested):
     )
 
 
-@pytest.mark.parametrize("nested", [False, True])
-def test_sequence_numbers_are_packed_with_less_effort_and_hardly_larger(tmp_path, nested):
-    texts = pa.array([f"20260101000000000_0_{number}" for number in range(20_000)])
-    table = pa.table({"_hoodie_commit_seqno": texts, "_hoodie_record_key": texts, "other": texts})
-    if nested:  # levels are by leaf, and only flat columns are leaves of their own name
-        table = table.append_column("tags", pa.array([["x"]] * len(texts)))
-    write(tmp_path, table, settings=BaseFileSettings(parquet=ParquetSettings(codec="gzip")))
-    group = pq.read_metadata(tmp_path / "p/f.parquet").row_group(0)
-    sizes = [group.column(place).total_compressed_size for place in range(3)]
-    assert {group.column(place).compression for place in range(group.num_columns)} == {"GZIP"}
-    assert sizes[1] == sizes[2] and sizes[0] <= sizes[1] * 1.1
-    assert (sizes[0] == sizes[1]) is nested
-    assert pq.read_table(tmp_path / "p/f.parquet")["_hoodie_commit_seqno"].combine_chunks().equals(texts)
-
-
 def test_values_that_only_come_again_later_are_seen(tmp_path):
     count, generator = 200_000, np.random.default_rng(1)
     some = generator.random(25_000)
