@@ -2,7 +2,8 @@
 
 ``python benchmarks/spark_write.py [--rows 2000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]``: both
 sides write the same rows with the same options into tables of version 8, the metadata table on, in turn; each first
-writes a small table to warm up. Peak memory is that of the JVM and all processes below it (Linux only), sampled.
+writes a small table to warm up. CPU and peak memory are those of the JVM and all processes below it (Linux only), the
+latter sampled.
 """
 
 from __future__ import annotations
@@ -63,6 +64,18 @@ def resident_bytes(root: int) -> int:
             continue
         total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
     return total
+
+
+def cpu_seconds(root: int) -> float:
+    """CPU seconds of a process and all below it, of those that have ended, too."""
+    ticks = 0
+    for process in process_tree(root):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Peak:
@@ -130,25 +143,25 @@ def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: lis
             )
         )
 
-    def write(frame, path: Path, kind: str, operation: str) -> tuple[float, int]:
+    def write(frame, path: Path, kind: str, operation: str) -> dict[str, float]:
         with Peak() as peak:
-            started = time.perf_counter()
+            started, spent = time.perf_counter(), cpu_seconds(os.getpid())
             options = options_of(kind, operation)
             frame.write.format("hudi").options(**options).mode("append").save(str(path))
-            return time.perf_counter() - started, peak.bytes
+            seconds = time.perf_counter() - started
+            return {"seconds": seconds, "cpu": cpu_seconds(os.getpid()) - spent, "peak": peak.bytes}
 
     for kind in kinds:
         warm = folder / f"{name}_{kind}_warm"
         write(trips(0, 1000, 1), warm, kind, "bulk_insert")
         write(trips(0, 100, 2), warm, kind, "upsert")
         table = folder / f"{name}_{kind}"
-        seconds, peak = write(trips(0, rows, 1), table, kind, "bulk_insert")
-        told = {"kind": kind, "what": "bulk_insert", "rows": rows, "seconds": seconds, "peak": peak}
-        print("told " + json.dumps(told), flush=True)
-        tenth = rows // 10
-        seconds, peak = write(trips(0, rows, 2).where("hash(id) % 10 = 0"), table, kind, "upsert")
-        told = {"kind": kind, "what": "upsert of a tenth", "rows": tenth, "seconds": seconds, "peak": peak}
-        print("told " + json.dumps(told), flush=True)
+        taken = write(trips(0, rows, 1), table, kind, "bulk_insert")
+        print("told " + json.dumps({"kind": kind, "what": "bulk_insert", "rows": rows, **taken}), flush=True)
+        taken = write(trips(0, rows, 2).where("hash(id) % 10 = 0"), table, kind, "upsert")
+        print(
+            "told " + json.dumps({"kind": kind, "what": "upsert of a tenth", "rows": rows // 10, **taken}), flush=True
+        )
         count = spark.read.format("hudi").load(str(table)).count()
         assert count == rows, f"{name} {kind}: {count} rows"
     spark.stop()
@@ -198,9 +211,9 @@ def main() -> None:
         other = theirs[key]
         rates = [line["rows"] / line["seconds"] for line in (mine, other)]
         print(
-            f"{key[0]} {key[1]}: hudi_hive {rates[0]:,.0f} rows/s, peak {mine['peak'] / 1e9:.2f} GB; "
-            f"Hudi {options.hudi} {rates[1]:,.0f} rows/s, peak {other['peak'] / 1e9:.2f} GB: "
-            f"x{rates[0] / rates[1]:.2f} rows/s"
+            f"{key[0]} {key[1]}: hudi_hive {rates[0]:,.0f} rows/s, {mine['cpu']:.1f} CPU-s, "
+            f"peak {mine['peak'] / 1e9:.2f} GB; Hudi {options.hudi} {rates[1]:,.0f} rows/s, {other['cpu']:.1f} CPU-s, "
+            f"peak {other['peak'] / 1e9:.2f} GB: x{rates[0] / rates[1]:.2f} rows/s, x{other['cpu'] / mine['cpu']:.2f} of CPU"
         )
 
 
