@@ -9,7 +9,7 @@ Source: docs/format.md#base-files.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 from hudi_hive.formats.base.base_file_writer import RECORD_KEY, FileFooter, RowEncoder
 from hudi_hive.formats.base.settings import CODECS, ParquetSettings, checked_codec
 from hudi_hive.formats.gzip_codec import packs_fast
-from hudi_hive.formats.parquet import GzipPages
+
+if TYPE_CHECKING:
+    from hudi_hive.formats.parquet import GzipPages
 
 _SCHEMA: Final = "parquet.avro.schema"
 
@@ -79,6 +81,8 @@ class ParquetEncoder(RowEncoder):
         """What packs pages faster than Arrow does, where there is enough to pack."""
         if self._codec != "gzip" or first.nbytes < _LEAST_PACKED or not packs_fast():
             return None
+        from hudi_hive.formats.parquet import GzipPages  # readers need none of it
+
         return GzipPages(stream, self.path)
 
     def row_schema(self, incoming: pa.Schema) -> pa.Schema:

@@ -9,12 +9,14 @@ that a column chunk is many times larger than its compressed bytes.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.parquet import CompactError, PageHeader, read_page_header
+
+if TYPE_CHECKING:
+    from hudi_hive.formats.parquet import PageHeader
 
 MOST_INFLATED: Final = 128
 """Bytes that each byte of a page may become where that is more than the next limit."""
@@ -98,6 +100,8 @@ def most_inflated(compressed: int) -> int:
 
 
 def _header(data: bytes, path: str) -> PageHeader:
+    from hudi_hive.formats.parquet import CompactError, read_page_header  # hardly any file needs it
+
     try:
         return read_page_header(data)
     except CompactError as error:
