@@ -27,7 +27,7 @@ from hudi_hive.timeline import Timeline
 from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
+from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys, with_partitions
 from hudi_hive.write.schema import WriterSchema
 
 FILE_ID: Final = "_hudi_hive_file_id"
@@ -304,9 +304,7 @@ class TagRows:
         idle = pc.and_(new, marked.take(tags.column("row").combine_chunks()))  # deletes what is nowhere
         moved = pc.fill_null(pc.not_equal(tags.column("current_partition"), tags.column("partition")), False)
         gone, tags = tags.filter(moved), tags.filter(pc.invert(idle))
-        lines = rows.take(tags.column("row"))
-        at = lines.schema.get_field_index(PARTITION_PATH)
-        lines = lines.set_column(at, lines.schema.field(at), tags.column("partition"))
+        lines = with_partitions(self.index.client, rows.take(tags.column("row")), tags.column("partition"))
         places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
         new = pc.is_null(tags.column("file_id"))
         positions = pc.if_else(new, pa.scalar(None, pa.int64()), _positions(tags))

@@ -22,6 +22,7 @@ from hudi_hive.write.records.keyed_records import (
 )
 from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
 from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE, operation_numbers
+from hudi_hive.write.records.staying_records import with_partitions
 from hudi_hive.write.records.tagged_changes import TaggedChanges, with_is_gone
 
 __all__ = [
@@ -51,5 +52,6 @@ __all__ = [
     "row_generator",
     "table_generator",
     "with_is_gone",
+    "with_partitions",
     "write_context_of",
 ]

@@ -29,6 +29,7 @@ from hudi_hive.write.records.carried_keys import carried_files, names_records
 from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.records.key_style import table_generator
 from hudi_hive.write.records.operations import DELETE, OPERATION
+from hudi_hive.write.records.staying_records import with_partitions
 from hudi_hive.write.schema import evolved_after, with_meta_avro, writer_schema
 
 
@@ -78,14 +79,13 @@ class KeyedRecords:
         at = self.rows.schema.get_field_index(RECORD_KEY)
         return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), keys))
 
-    def where_tagged(self, tags: pa.Table) -> KeyedRecords:
-        """With the partition path of the partition that each row is written to: that of its record, if it stays."""
-        at = self.rows.schema.get_field_index(PARTITION_PATH)
+    def where_tagged(self, client: MetaClient, tags: pa.Table) -> KeyedRecords:
+        """With path and values of the partition that each row is written to: that of its record, if it stays."""
         line = np.full(self.rows.num_rows, -1, np.int64)
         line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
         there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
-        paths = pc.coalesce(there, self.rows.column(at))
-        return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), paths))
+        paths = pc.coalesce(there, self.rows.column(PARTITION_PATH))
+        return replace(self, rows=with_partitions(client, self.rows, paths))
 
     def partitions(self) -> list[str]:
         """Partition paths of the rows."""

@@ -91,7 +91,7 @@ class LocalWriter(Writer[pa.Table]):
             tags = index.tag(records.index_keys(), self.executor) if updates or self.drops_duplicates else None
             if tags is not None:
                 tags = self._without_duplicates(tags) if self.drops_duplicates else tags
-                records = records.where_tagged(tags)
+                records = records.where_tagged(client, tags)
             slices = newest_slices(client, _partitions(records, tags)) if self.fills_small_groups(index) else None
             located = self._locate(client, records, tags, slices, updates=updates)
             groups = FileGroupPlan.of(client, slices, located.small_groups, can_index_log_files=index.assigns_inserts)
