@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.read.merge.custom import CustomMerge
+from hudi_hive.read.merge.error_paths import errors_at
 from hudi_hive.read.merge.folding import fold, log_events, no_ordering, soft_deletes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
@@ -19,6 +20,7 @@ __all__ = [
     "PartFile",
     "as_numbers",
     "default_of",
+    "errors_at",
     "fold",
     "in_share",
     "keeps",

@@ -22,7 +22,7 @@ from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.progress import tracked
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.merge import MergeParts, fold, merge_in_parts, merge_slice
+from hudi_hive.read.merge import MergeParts, errors_at, fold, merge_in_parts, merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, files_at_once, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import counted, in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
@@ -112,13 +112,19 @@ class SliceReader:
             row: the slice: a row of a plan's slices.
             values: typed partition values of the slice, one row.
         """
-        for batch in self.merged(row, values):
+        for batch in self._located(row, values):
             if self.commit_times is not None:
                 batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=self.commit_times))
             if self.row_filter is not None:
                 batch = batch.filter(self.row_filter.evaluate(batch))
             if batch.num_rows:
                 yield select(batch, self.output.names)
+
+    def _located(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        """As :meth:`merged`; what cannot be merged names the slice."""
+        name = row["base_file"] or next(iter(row["log_files"] or ()), "")
+        with errors_at(self.storage.uri("/".join(part for part in (row["partition"], name) if part))):
+            yield from self.merged(row, values)
 
     def merged(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
         """Yield all merged rows of a slice with the needed columns."""

@@ -21,6 +21,7 @@ from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteCon
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import ObservedOperation, observed
 from hudi_hive.options import write as options
+from hudi_hive.read.merge import errors_at
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core import refuse_external_files
 from hudi_hive.table.properties import refuse_to_write
@@ -242,7 +243,7 @@ class Writer(TableCommitter, ABC, Generic[RowsT]):
                 each retry that ``hoodie.write.num.retries.on.conflict.failures`` allows.
             WriteError: the write could not be done; the table is as it was.
         """
-        with self._observed_write() as operation:
+        with self._observed_write() as operation, errors_at(self.client.base_path):
             report = self._write(rows)
             _count_report(operation, report)
         return report
