@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from hudi_hive.cli.text_table import print_table
 from hudi_hive.redaction import escaped, printable
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class Output:
         elif self.is_csv:
             self._write_csv(materialised, names)
         else:
-            _print_table(title, names, materialised)
+            cells = [[printable(raw_cell(row.get(name))) for name in names] for row in materialised]
+            print_table(printable(title), [printable(name) for name in names], cells)
 
     def arrow(self, title: str, table: pa.Table) -> None:
         """Print an Arrow table."""
@@ -222,30 +224,6 @@ def _value(item: pa.Scalar) -> object:
     except (ValueError, OverflowError):
         # Arrow's own text of such years is wrong; the number that is stored is not.
         return f"{item.type} {getattr(item, 'value', '(not printable)')}"
-
-
-def _print_table(title: str, names: list[str], rows: list[dict[str, object]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    class Printer(Console):
-        """A console that raises ``BrokenPipeError`` instead of ending the process."""
-
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError
-
-    # Text, not str: brackets in a table's own names are no markup.
-    table = Table(
-        title=Text(printable(title)), title_justify="left", title_style="bold", header_style="bold", expand=False
-    )
-    for name in names:
-        table.add_column(Text(printable(name)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(raw_cell(row.get(name)))) for name in names))
-    # A pipe has no width of its own: 80 columns would fold paths and instants beyond reading.
-    width = None if sys.stdout.isatty() else 200
-    Printer(width=width, highlight=False).print(table)
 
 
 def raw_cell(value: object) -> str:
