@@ -51,11 +51,11 @@ def plain_lines(title: str, names: Sequence[str], rows: Sequence[Sequence[str]])
     header, *cells = zip(*folded, strict=True)
     return [
         *(_folded(title, sum(widths) + len(widths) + 1) if title else ()),
-        _rule("┏┳┓", "━", widths),
-        *_row_lines("┃┃┃", header, at_bottom=True),
-        _rule("┡╇┩", "━", widths),
-        *(line for row in cells for line in _row_lines("│││", row)),
-        _rule("└┴┘", "─", widths),
+        _rule(("┏", "┳", "┓"), "━", widths),
+        *_row_lines(("┃", "┃", "┃"), header, at_bottom=True),
+        _rule(("┡", "╇", "┩"), "━", widths),
+        *(line for row in cells for line in _row_lines(("│", "│", "│"), row)),
+        _rule(("└", "┴", "┘"), "─", widths),
     ]
 
 
@@ -96,7 +96,7 @@ def _folded(text: str, width: int) -> list[str]:
     return [text[start:end].ljust(width)[:width] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def _row_lines(bars: str, cells: Sequence[Sequence[str]], *, at_bottom: bool = False) -> Iterator[str]:
+def _row_lines(bars: tuple[str, str, str], cells: Sequence[Sequence[str]], *, at_bottom: bool = False) -> Iterator[str]:
     """The lines of a row, whose cells have several when they are folded.
 
     Args:
@@ -114,7 +114,7 @@ def _row_lines(bars: str, cells: Sequence[Sequence[str]], *, at_bottom: bool = F
         yield f"{left} " + f" {between} ".join(line) + f" {right}"
 
 
-def _rule(corners: str, line: str, widths: Sequence[int]) -> str:
+def _rule(corners: tuple[str, str, str], line: str, widths: Sequence[int]) -> str:
     left, between, right = corners
     return left + between.join(line * width for width in widths) + right
 

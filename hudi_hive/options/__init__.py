@@ -5,6 +5,11 @@ Options are grouped by subject in the modules ``table``, ``write``, ``base_files
 :class:`OptionSet` is what one face accepts.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.options import (
     base_files,
     buckets,
@@ -45,7 +50,9 @@ from hudi_hive.options.registry import (
     outcomes,
     remedy_of_habit,
 )
-from hudi_hive.options.typed import ReadOptions, WriteOptions
+
+if TYPE_CHECKING:
+    from hudi_hive.options.typed import ReadOptions, WriteOptions
 
 __all__ = [
     "ALL_OPTIONS",
@@ -91,3 +98,15 @@ __all__ = [
     "table",
     "write",
 ]
+
+_HOMES = {
+    "ReadOptions": "typed",
+    "WriteOptions": "typed",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: types for type checkers alone."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.options.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.options' has no attribute {name!r}")

@@ -5,7 +5,10 @@ Every face of the package (input format, Spark, the Python API, the command line
 
 from __future__ import annotations
 
-from hudi_hive.plan.core import PartitionPlanner, narrowed_plan, plan_scan
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hudi_hive.plan.core import narrowed_plan, plan_scan
 from hudi_hive.plan.model import (
     EARLIEST,
     PLAN_SCHEMA,
@@ -16,16 +19,19 @@ from hudi_hive.plan.model import (
     ReadOptions,
     ScanPlan,
 )
-from hudi_hive.plan.splits import (
-    SPLIT_SCHEMA,
-    DynamicFilter,
-    HudiSplit,
-    LoadLimits,
-    LoadProgress,
-    SplitLoader,
-    SplitOptions,
-    make_splits,
-)
+
+if TYPE_CHECKING:
+    from hudi_hive.plan.core import PartitionPlanner
+    from hudi_hive.plan.splits import (
+        SPLIT_SCHEMA,
+        DynamicFilter,
+        HudiSplit,
+        LoadLimits,
+        LoadProgress,
+        SplitLoader,
+        SplitOptions,
+        make_splits,
+    )
 
 __all__ = [
     "EARLIEST",
@@ -48,3 +54,22 @@ __all__ = [
     "narrowed_plan",
     "plan_scan",
 ]
+
+_HOMES = {
+    "DynamicFilter": "splits",
+    "HudiSplit": "splits",
+    "LoadLimits": "splits",
+    "LoadProgress": "splits",
+    "PartitionPlanner": "core",
+    "SPLIT_SCHEMA": "splits",
+    "SplitLoader": "splits",
+    "SplitOptions": "splits",
+    "make_splits": "splits",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: most readers make no splits."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.plan.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.plan' has no attribute {name!r}")

@@ -5,9 +5,12 @@ Nothing here reads a file.
 Source: docs/format.md#schemas.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD, add_partition_columns, avro_to_arrow, with_meta_fields
-from hudi_hive.schema.evolution import SchemaUpdate
-from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
 from hudi_hive.schema.internal import (
     ArrayType,
     EvolvedSchema,
@@ -23,14 +26,18 @@ from hudi_hive.schema.internal import (
     parse_internal_schema,
 )
 from hudi_hive.schema.internal_avro import from_avro, to_arrow, to_avro
-from hudi_hive.schema.internal_json import history_bytes, to_json
 from hudi_hive.schema.java_strings import float_text, java_text, shortest, text_or
 from hudi_hive.schema.mislabelled import any_leaf, as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
-from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name, unreadable_column
-from hudi_hive.schema.schema_diff import Difference, differences
-from hudi_hive.schema.type_text import parse_type
 from hudi_hive.schema.vectors import holds_vectors, shown_avro, shown_schema, vectors_of_bytes
-from hudi_hive.schema.writer_changes import merge_writer
+
+if TYPE_CHECKING:
+    from hudi_hive.schema.evolution import SchemaUpdate
+    from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
+    from hudi_hive.schema.internal_json import history_bytes, to_json
+    from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name, unreadable_column
+    from hudi_hive.schema.schema_diff import Difference, differences
+    from hudi_hive.schema.type_text import parse_type
+    from hudi_hive.schema.writer_changes import merge_writer
 
 __all__ = [
     "META_FIELDS",
@@ -80,3 +87,26 @@ __all__ = [
     "vectors_of_bytes",
     "with_meta_fields",
 ]
+
+_HOMES = {
+    "Difference": "schema_diff",
+    "SchemaUpdate": "evolution",
+    "arrow_to_avro": "from_arrow",
+    "differences": "schema_diff",
+    "history_bytes": "internal_json",
+    "may_become": "promotions",
+    "merge_writer": "writer_changes",
+    "parse_type": "type_text",
+    "record_name": "from_arrow",
+    "refuse_unreadable": "promotions",
+    "to_json": "internal_json",
+    "type_name": "promotions",
+    "unreadable_column": "promotions",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers change no schema."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.schema.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.schema' has no attribute {name!r}")

@@ -6,10 +6,16 @@ deleted keys (``LogRecords``). What a query does with them is no matter here.
 
 from __future__ import annotations
 
-from hudi_hive.table.core import DEFAULT_TABLE_VERSION, MetaClient, TableDefinition, create_table, is_hudi_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hudi_hive.table.core import MetaClient, is_hudi_table
 from hudi_hive.table.logs import BlockRange, LogData, LogDeletes, LogRecords, scan_logs
 from hudi_hive.table.properties import TableConfig, update_properties
 from hudi_hive.table.view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
+
+if TYPE_CHECKING:
+    from hudi_hive.table.core import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 
 __all__ = [
     "DEFAULT_TABLE_VERSION",
@@ -28,3 +34,16 @@ __all__ = [
     "scan_logs",
     "update_properties",
 ]
+
+_HOMES = {
+    "DEFAULT_TABLE_VERSION": "core",
+    "TableDefinition": "core",
+    "create_table": "core",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers make no tables."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.table.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.table' has no attribute {name!r}")

@@ -6,10 +6,19 @@ commits name, not the files that folders hold. ``TimelineWriter`` makes files of
 Source: docs/format.md#timeline.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.timeline.archive import ArchivedTimeline
-from hudi_hive.timeline.core import InstantClock, Timeline, TimelineWriter, timeline_folder
+from hudi_hive.timeline.core import Timeline, timeline_folder
 from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
-from hudi_hive.timeline.payloads import CommitMetadata, NewCommitMetadata, encode_commit
+from hudi_hive.timeline.payloads import CommitMetadata
+
+if TYPE_CHECKING:
+    from hudi_hive.timeline.core import InstantClock, TimelineWriter
+    from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit
 
 __all__ = [
     "ArchivedTimeline",
@@ -26,3 +35,17 @@ __all__ = [
     "normalise_instant",
     "timeline_folder",
 ]
+
+_HOMES = {
+    "InstantClock": "core",
+    "NewCommitMetadata": "payloads",
+    "TimelineWriter": "core",
+    "encode_commit": "payloads",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers write no instants."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.timeline.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.timeline' has no attribute {name!r}")

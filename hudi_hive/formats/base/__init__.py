@@ -5,6 +5,9 @@ Source: docs/format.md#base-files.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.formats.base.base_file import (
     BATCH_ROWS,
     BaseFile,
@@ -15,9 +18,6 @@ from hudi_hive.formats.base.base_file import (
     in_range,
     select,
 )
-from hudi_hive.formats.base.base_file_writer import BaseFileWriter, WrittenBase
-from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
-from hudi_hive.formats.base.creating import create_base_file
 from hudi_hive.formats.base.opening import open_base_file
 from hudi_hive.formats.base.parquet_base_file import (
     RowGroup,
@@ -27,7 +27,12 @@ from hudi_hive.formats.base.parquet_base_file import (
     row_groups_of,
     sole_value,
 )
-from hudi_hive.formats.base.settings import CODECS, BaseFileSettings, HFileSettings, OrcSettings, ParquetSettings
+
+if TYPE_CHECKING:
+    from hudi_hive.formats.base.base_file_writer import BaseFileWriter, WrittenBase
+    from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
+    from hudi_hive.formats.base.creating import create_base_file
+    from hudi_hive.formats.base.settings import CODECS, BaseFileSettings, HFileSettings, OrcSettings, ParquetSettings
 
 __all__ = [
     "BATCH_ROWS",
@@ -58,3 +63,25 @@ __all__ = [
     "select",
     "sole_value",
 ]
+
+_HOMES = {
+    "BaseFileSettings": "settings",
+    "BaseFileWriter": "base_file_writer",
+    "CODECS": "settings",
+    "COLUMN_RANGES_SCHEMA": "column_ranges",
+    "ColumnRanges": "column_ranges",
+    "HFileSettings": "settings",
+    "OrcSettings": "settings",
+    "ParquetSettings": "settings",
+    "WRAPPED": "column_ranges",
+    "WRAPPERS": "column_ranges",
+    "WrittenBase": "base_file_writer",
+    "create_base_file": "creating",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers write no base files."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.formats.base.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.formats.base' has no attribute {name!r}")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from hudi_hive.metadata.reader.changes import (
-    DELETED_FILES_SCHEMA,
-    INDEX_ADDED_SCHEMA,
-    INDEX_REMOVED_SCHEMA,
-    RANGES_SCHEMA,
-    REPLACED_SCHEMA,
-    MetadataChanges,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
 from hudi_hive.metadata.reader.definitions import (
     EXPRESSION_PREFIX,
@@ -70,6 +65,16 @@ from hudi_hive.metadata.reader.table import (
     MetadataTable,
 )
 from hudi_hive.metadata.reader.validation import ValidationReport, committed_files
+
+if TYPE_CHECKING:
+    from hudi_hive.metadata.reader.changes import (
+        DELETED_FILES_SCHEMA,
+        INDEX_ADDED_SCHEMA,
+        INDEX_REMOVED_SCHEMA,
+        RANGES_SCHEMA,
+        REPLACED_SCHEMA,
+        MetadataChanges,
+    )
 
 __all__ = [
     "ALL_PARTITIONS",
@@ -145,3 +150,19 @@ __all__ = [
     "validate",
     "written_partitions",
 ]
+
+_HOMES = {
+    "DELETED_FILES_SCHEMA": "changes",
+    "INDEX_ADDED_SCHEMA": "changes",
+    "INDEX_REMOVED_SCHEMA": "changes",
+    "MetadataChanges": "changes",
+    "RANGES_SCHEMA": "changes",
+    "REPLACED_SCHEMA": "changes",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers need no changes of the table."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.metadata.reader.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.metadata.reader' has no attribute {name!r}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
-from hudi_hive.plan.core.commit_batches import BatchLimits, CommitOffset, Commits, is_on_timeline
 from hudi_hive.plan.core.incremental import (
     CommitRange,
     cleaned_error,
@@ -16,7 +18,6 @@ from hudi_hive.plan.core.incremental import (
     without_hollow,
 )
 from hudi_hive.plan.core.listing import partitions_matching, with_configured_listing
-from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
 from hudi_hive.plan.core.planner import (
     Filter,
     narrowed_plan,
@@ -24,13 +25,17 @@ from hudi_hive.plan.core.planner import (
     plan_of_slices,
     plan_scan,
 )
-from hudi_hive.plan.core.skipping import slices_left, with_skip_filter
 from hudi_hive.plan.core.snapshot import (
     check_first_commit,
     check_time_travel,
     earliest_retained,
     refuse_cleaned_files,
 )
+
+if TYPE_CHECKING:
+    from hudi_hive.plan.core.commit_batches import BatchLimits, CommitOffset, Commits, is_on_timeline
+    from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
+    from hudi_hive.plan.core.skipping import slices_left, with_skip_filter
 
 __all__ = [
     "CDC_SCHEMA",
@@ -66,3 +71,21 @@ __all__ = [
     "with_skip_filter",
     "without_hollow",
 ]
+
+_HOMES = {
+    "BatchLimits": "commit_batches",
+    "CommitOffset": "commit_batches",
+    "Commits": "commit_batches",
+    "PartitionPlanner": "partition_planner",
+    "both": "partition_planner",
+    "is_on_timeline": "commit_batches",
+    "slices_left": "skipping",
+    "with_skip_filter": "skipping",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: snapshots need neither batches of commits nor plans by partition."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.plan.core.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.plan.core' has no attribute {name!r}")

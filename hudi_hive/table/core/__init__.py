@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
-from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 from hudi_hive.table.core.external_files import external_commit, refuse_external_files, refuse_unlisted_files
 from hudi_hive.table.core.generations import refuse_earlier_table
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.core.overview import glob_regex, instant_rows, slice_rows
+
+if TYPE_CHECKING:
+    from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, TableDefinition, create_table
+    from hudi_hive.table.core.overview import glob_regex, instant_rows, slice_rows
 
 __all__ = [
     "DEFAULT_TABLE_VERSION",
@@ -25,3 +30,19 @@ __all__ = [
     "refuse_unlisted_files",
     "slice_rows",
 ]
+
+_HOMES = {
+    "DEFAULT_TABLE_VERSION": "creation",
+    "TableDefinition": "creation",
+    "create_table": "creation",
+    "glob_regex": "overview",
+    "instant_rows": "overview",
+    "slice_rows": "overview",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers make no tables."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.table.core.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.table.core' has no attribute {name!r}")

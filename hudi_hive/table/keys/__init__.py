@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from hudi_hive.table.keys.bucket_rules import (
-    RULE_TYPE,
-    BucketRules,
-    every_bucket_rules,
-    remove_bucket_rules,
-    rescaling_instants,
-    save_bucket_rules,
-    stored_bucket_rules,
-)
-from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, NULL_KEY, KeyGenerator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.table.keys.partition_paths import (
     ALL_PARTITIONS,
     DEFAULT_PARTITION,
@@ -28,6 +21,18 @@ from hudi_hive.table.keys.partition_paths import (
     path_defect,
     unescape_value,
 )
+
+if TYPE_CHECKING:
+    from hudi_hive.table.keys.bucket_rules import (
+        RULE_TYPE,
+        BucketRules,
+        every_bucket_rules,
+        remove_bucket_rules,
+        rescaling_instants,
+        save_bucket_rules,
+        stored_bucket_rules,
+    )
+    from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, NULL_KEY, KeyGenerator
 
 __all__ = [
     "ALL_PARTITIONS",
@@ -55,3 +60,23 @@ __all__ = [
     "stored_bucket_rules",
     "unescape_value",
 ]
+
+_HOMES = {
+    "BucketRules": "bucket_rules",
+    "KeyGenerator": "key_generator",
+    "NEW_COMPLEX_ENCODING": "key_generator",
+    "NULL_KEY": "key_generator",
+    "RULE_TYPE": "bucket_rules",
+    "every_bucket_rules": "bucket_rules",
+    "remove_bucket_rules": "bucket_rules",
+    "rescaling_instants": "bucket_rules",
+    "save_bucket_rules": "bucket_rules",
+    "stored_bucket_rules": "bucket_rules",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers need the names of partitions alone."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.table.keys.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.table.keys' has no attribute {name!r}")

@@ -22,6 +22,7 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.storage import Storage, run_together
+from hudi_hive.timeline import payloads
 from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core.commit_cache import CACHED_COMMITS, CommitCache
 from hudi_hive.timeline.core.highest_states import highest_states
@@ -52,29 +53,7 @@ from hudi_hive.timeline.instants import (
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.payloads import (
-    CleanerPlan,
-    CleanMetadata,
-    ClusteringPlan,
-    CommitMetadata,
-    CompactionPlan,
-    RestoreMetadata,
-    RestorePlan,
-    RollbackMetadata,
-    RollbackPlan,
-    SavepointMetadata,
-    decode_clean_metadata,
-    decode_cleaner_plan,
-    decode_clustering_plan,
-    decode_commit,
-    decode_compaction_plan,
-    decode_payload,
-    decode_restore_metadata,
-    decode_restore_plan,
-    decode_rollback_metadata,
-    decode_rollback_plan,
-    decode_savepoint_metadata,
-)
+from hudi_hive.timeline.payloads import CommitMetadata, decode_commit, decode_payload
 
 _T = TypeVar("_T")
 
@@ -379,48 +358,53 @@ class Timeline(WrittenNames):
         if not self._storage.is_local and len(missing) < CACHED_COMMITS:
             run_together(self._storage, [partial(self.commit_metadata, instant) for instant in missing])
 
-    def compaction_plan(self, instant: Instant) -> CompactionPlan:
+    def compaction_plan(self, instant: Instant) -> payloads.CompactionPlan:
         """Read the plan of a compaction or log compaction in any state; raises as :meth:`commit_metadata`."""
         action = COMPACTION if instant.comparable_action == COMMIT else LOG_COMPACTION
-        return decode_compaction_plan(self._files.plan(instant, (action,)), instant)
+        return payloads.decode_compaction_plan(self._files.plan(instant, (action,)), instant)
 
-    def requested_replace_metadata(self, instant: Instant) -> ClusteringPlan:
+    def requested_replace_metadata(self, instant: Instant) -> payloads.ClusteringPlan:
         """Read the requested metadata of a replacecommit or clustering: a clustering plan, empty for overwrites."""
-        return decode_clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
-
-    def cleaner_plan(self, instant: Instant) -> CleanerPlan:
-        """Read the plan of a clean in any state."""
-        return decode_cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
-
-    def clean_metadata(self, instant: Instant) -> CleanMetadata:
-        """Read the metadata of a completed clean, once."""
-        return self._derive(
-            f"clean {instant.requested}", lambda: decode_clean_metadata(self._files.outcome(instant, CLEAN), instant)
+        return payloads.decode_clustering_plan(
+            self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant
         )
 
-    def rollback_plan(self, instant: Instant) -> RollbackPlan:
-        """Read the plan of a rollback in any state."""
-        return decode_rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
+    def cleaner_plan(self, instant: Instant) -> payloads.CleanerPlan:
+        """Read the plan of a clean in any state."""
+        return payloads.decode_cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
 
-    def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
+    def clean_metadata(self, instant: Instant) -> payloads.CleanMetadata:
+        """Read the metadata of a completed clean, once."""
+        return self._derive(
+            f"clean {instant.requested}",
+            lambda: payloads.decode_clean_metadata(self._files.outcome(instant, CLEAN), instant),
+        )
+
+    def rollback_plan(self, instant: Instant) -> payloads.RollbackPlan:
+        """Read the plan of a rollback in any state."""
+        return payloads.decode_rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
+
+    def rollback_metadata(self, instant: Instant) -> payloads.RollbackMetadata:
         """Read the metadata of a completed rollback, once."""
         return self._derive(
             f"rollback {instant.requested}",
-            lambda: decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant),
+            lambda: payloads.decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant),
         )
 
-    def restore_plan(self, instant: Instant) -> RestorePlan:
+    def restore_plan(self, instant: Instant) -> payloads.RestorePlan:
         """Read the plan of a restore in any state."""
-        return decode_restore_plan(self._files.plan(instant, (RESTORE,)), instant)
+        return payloads.decode_restore_plan(self._files.plan(instant, (RESTORE,)), instant)
 
-    def restore_metadata(self, instant: Instant) -> RestoreMetadata:
+    def restore_metadata(self, instant: Instant) -> payloads.RestoreMetadata:
         """Read the metadata of a completed restore, once."""
         name = f"restore {instant.requested}"
-        return self._derive(name, lambda: decode_restore_metadata(self._files.outcome(instant, RESTORE), instant))
+        return self._derive(
+            name, lambda: payloads.decode_restore_metadata(self._files.outcome(instant, RESTORE), instant)
+        )
 
-    def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
+    def savepoint_metadata(self, instant: Instant) -> payloads.SavepointMetadata:
         """Read the metadata of a savepoint: the files that it keeps."""
-        return decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
+        return payloads.decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
 
     # -- file groups of replacecommits and plans -------------------------------------------------------------------
 
@@ -458,7 +442,7 @@ class Timeline(WrittenNames):
             tables.append(with_constants(groups, {"instant": plan.instant.requested}))
         return concatenated(tables, PENDING_CLUSTERING_SCHEMA)
 
-    def pending_clustering_plans(self) -> tuple[ClusteringPlan, ...]:
+    def pending_clustering_plans(self) -> tuple[payloads.ClusteringPlan, ...]:
         """Plans of the pending clusterings, without those that were rolled back since the timeline was loaded."""
         plans = []
         for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):

@@ -5,53 +5,58 @@ Source: docs/format.md#commit-metadata, docs/format.md#plans.
 
 from __future__ import annotations
 
-from hudi_hive.timeline.payloads.avro_models import model_schema, model_text
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.timeline.payloads.commit import LOG_WRITES_SCHEMA, CommitMetadata, decode_commit
-from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
-from hudi_hive.timeline.payloads.index_plans import (
-    IndexPlan,
-    decode_index_plan,
-    encode_index_commit,
-    encode_index_plan,
-)
 from hudi_hive.timeline.payloads.payload import Fields, corrupt, decode_payload
-from hudi_hive.timeline.payloads.plan_encoders import (
-    encode_clean_metadata,
-    encode_cleaner_plan,
-    encode_compaction_plan,
-    encode_requested_replace,
-    encode_restore_metadata,
-    encode_restore_plan,
-    encode_rollback_metadata,
-    encode_rollback_plan,
-    encode_savepoint_metadata,
-)
-from hudi_hive.timeline.payloads.plans import (
-    CLEAN_FILES_SCHEMA,
-    CLUSTERING_SCHEMA,
-    OPERATIONS_SCHEMA,
-    CleanerPlan,
-    CleanMetadata,
-    CleanPartition,
-    ClusteringPlan,
-    CompactionPlan,
-    RestoreMetadata,
-    RestorePlan,
-    RollbackMetadata,
-    RollbackPartition,
-    RollbackPlan,
-    RollbackRequest,
-    SavepointMetadata,
-    decode_clean_metadata,
-    decode_cleaner_plan,
-    decode_clustering_plan,
-    decode_compaction_plan,
-    decode_restore_metadata,
-    decode_restore_plan,
-    decode_rollback_metadata,
-    decode_rollback_plan,
-    decode_savepoint_metadata,
-)
+
+if TYPE_CHECKING:
+    from hudi_hive.timeline.payloads.avro_models import model_schema, model_text
+    from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
+    from hudi_hive.timeline.payloads.index_plans import (
+        IndexPlan,
+        decode_index_plan,
+        encode_index_commit,
+        encode_index_plan,
+    )
+    from hudi_hive.timeline.payloads.plan_encoders import (
+        encode_clean_metadata,
+        encode_cleaner_plan,
+        encode_compaction_plan,
+        encode_requested_replace,
+        encode_restore_metadata,
+        encode_restore_plan,
+        encode_rollback_metadata,
+        encode_rollback_plan,
+        encode_savepoint_metadata,
+    )
+    from hudi_hive.timeline.payloads.plans import (
+        CLEAN_FILES_SCHEMA,
+        CLUSTERING_SCHEMA,
+        OPERATIONS_SCHEMA,
+        CleanerPlan,
+        CleanMetadata,
+        CleanPartition,
+        ClusteringPlan,
+        CompactionPlan,
+        RestoreMetadata,
+        RestorePlan,
+        RollbackMetadata,
+        RollbackPartition,
+        RollbackPlan,
+        RollbackRequest,
+        SavepointMetadata,
+        decode_clean_metadata,
+        decode_cleaner_plan,
+        decode_clustering_plan,
+        decode_compaction_plan,
+        decode_restore_metadata,
+        decode_restore_plan,
+        decode_rollback_metadata,
+        decode_rollback_plan,
+        decode_savepoint_metadata,
+    )
 
 __all__ = [
     "CLEAN_FILES_SCHEMA",
@@ -102,3 +107,54 @@ __all__ = [
     "model_schema",
     "model_text",
 ]
+
+_HOMES = {
+    "CLEAN_FILES_SCHEMA": "plans",
+    "CLUSTERING_SCHEMA": "plans",
+    "CleanMetadata": "plans",
+    "CleanPartition": "plans",
+    "CleanerPlan": "plans",
+    "ClusteringPlan": "plans",
+    "CompactionPlan": "plans",
+    "IndexPlan": "index_plans",
+    "NewCommitMetadata": "encoders",
+    "OPERATIONS_SCHEMA": "plans",
+    "RestoreMetadata": "plans",
+    "RestorePlan": "plans",
+    "RollbackMetadata": "plans",
+    "RollbackPartition": "plans",
+    "RollbackPlan": "plans",
+    "RollbackRequest": "plans",
+    "SavepointMetadata": "plans",
+    "decode_clean_metadata": "plans",
+    "decode_cleaner_plan": "plans",
+    "decode_clustering_plan": "plans",
+    "decode_compaction_plan": "plans",
+    "decode_index_plan": "index_plans",
+    "decode_restore_metadata": "plans",
+    "decode_restore_plan": "plans",
+    "decode_rollback_metadata": "plans",
+    "decode_rollback_plan": "plans",
+    "decode_savepoint_metadata": "plans",
+    "encode_clean_metadata": "plan_encoders",
+    "encode_cleaner_plan": "plan_encoders",
+    "encode_commit": "encoders",
+    "encode_compaction_plan": "plan_encoders",
+    "encode_index_commit": "index_plans",
+    "encode_index_plan": "index_plans",
+    "encode_requested_replace": "plan_encoders",
+    "encode_restore_metadata": "plan_encoders",
+    "encode_restore_plan": "plan_encoders",
+    "encode_rollback_metadata": "plan_encoders",
+    "encode_rollback_plan": "plan_encoders",
+    "encode_savepoint_metadata": "plan_encoders",
+    "model_schema": "avro_models",
+    "model_text": "avro_models",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: readers need commits, and few of them plans."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.timeline.payloads.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.timeline.payloads' has no attribute {name!r}")
