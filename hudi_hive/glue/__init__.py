@@ -6,8 +6,25 @@ and counts of requests. Requests keep Glue's limits, are tried again under one d
 
 from __future__ import annotations
 
-from hudi_hive.glue.catalog import READ_AT_ONCE, GlueCatalog
-from hudi_hive.glue.client import aws_session
-from hudi_hive.glue.settings import GlueSettings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hudi_hive.glue.settings import READ_AT_ONCE, GlueSettings
+
+if TYPE_CHECKING:
+    from hudi_hive.glue.catalog import GlueCatalog
+    from hudi_hive.glue.client import aws_session
 
 __all__ = ["READ_AT_ONCE", "GlueCatalog", "GlueSettings", "aws_session"]
+
+_HOMES = {
+    "GlueCatalog": "catalog",
+    "aws_session": "client",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: a sync to a Hive metastore needs the settings alone."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.glue.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.glue' has no attribute {name!r}")

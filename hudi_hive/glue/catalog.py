@@ -24,7 +24,7 @@ from hudi_hive.errors import (
 from hudi_hive.glue.client import GlueClient
 from hudi_hive.glue.faults import EXISTS, NO_SUCH
 from hudi_hive.glue.indexes import IndexKeeper
-from hudi_hive.glue.settings import GlueSettings
+from hudi_hive.glue.settings import READ_AT_ONCE, GlueSettings
 from hudi_hive.glue.structs import (
     GlueTable,
     Json,
@@ -37,7 +37,6 @@ from hudi_hive.glue.structs import (
 from hudi_hive.metastore import BatchSizes, CallCounter, Database, Partition, Table
 from hudi_hive.metastore.client import format_partition_name, parse_partition_name
 
-READ_AT_ONCE: Final = 1000
 CHANGED_AT_ONCE: Final = 100
 DROPPED_AT_ONCE: Final = 25
 

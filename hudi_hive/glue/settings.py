@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from hudi_hive.options import as_texts, storage, sync
 from hudi_hive.secret_references import SecretFields
+
+READ_AT_ONCE: Final = 1000
+"""Partitions that a request may read by name."""
 
 _CREDENTIALS = ("access_key", "secret_key", "session_token", "profile", "role_arn", "role_session", "external_id")
 _LIMITS = ("connect_timeout_s", "request_timeout_s", "retry_timeout_s")

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from hudi_hive.sync.run.after_write import SyncAfterWrite
-from hudi_hive.sync.run.catalog_types import refuse_catalog_types
-from hudi_hive.sync.run.discover import ListedTable, discover_tables, expand_pattern, read_table_list
-from hudi_hive.sync.run.many import FAILED, NOTHING, PLANNED, RESULT_COLUMNS, SYNCED, ManyReport, TableResult, sync_many
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.sync.run.recorded_config import recorded_sync_config
 from hudi_hive.sync.run.report import StepTime, SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
-from hudi_hive.sync.run.watch import SyncWatcher, WatchEvent, WatchSettings
+
+if TYPE_CHECKING:
+    from hudi_hive.sync.run.after_write import SyncAfterWrite
+    from hudi_hive.sync.run.catalog_types import refuse_catalog_types
+    from hudi_hive.sync.run.discover import ListedTable, discover_tables, expand_pattern, read_table_list
+    from hudi_hive.sync.run.many import (
+        FAILED,
+        NOTHING,
+        PLANNED,
+        RESULT_COLUMNS,
+        SYNCED,
+        ManyReport,
+        TableResult,
+        sync_many,
+    )
+    from hudi_hive.sync.run.watch import SyncWatcher, WatchEvent, WatchSettings
 
 __all__ = [
     "FAILED",
@@ -34,3 +48,30 @@ __all__ = [
     "refuse_catalog_types",
     "sync_many",
 ]
+
+_HOMES = {
+    "FAILED": "many",
+    "ListedTable": "discover",
+    "ManyReport": "many",
+    "NOTHING": "many",
+    "PLANNED": "many",
+    "RESULT_COLUMNS": "many",
+    "SYNCED": "many",
+    "SyncAfterWrite": "after_write",
+    "SyncWatcher": "watch",
+    "TableResult": "many",
+    "WatchEvent": "watch",
+    "WatchSettings": "watch",
+    "discover_tables": "discover",
+    "expand_pattern": "discover",
+    "read_table_list": "discover",
+    "refuse_catalog_types": "catalog_types",
+    "sync_many": "many",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: a sync of one table needs no more than the tool."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.sync.run.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.sync.run' has no attribute {name!r}")
