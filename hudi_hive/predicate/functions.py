@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.predicate import java_regex, text_casts
+from hudi_hive.predicate import text_casts
 from hudi_hive.predicate.date_patterns import Values, days_of, format_moments, months_of, pattern_parts, years_of
 
 DEFAULT_FORMAT: Final = "yyyy-MM-dd HH:mm:ss"
@@ -276,11 +276,27 @@ def _trimmed(kernel: Callable[..., Values]) -> Callable[[Values, _Kind, Mapping[
 
 
 def _extracted(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
+    from hudi_hive.predicate import java_regex  # here and below: few filters have patterns
+
     return java_regex.extract(values, options[_PATTERN], int(options[_GROUP]))
 
 
+def _extracts(options: Mapping[str, str]) -> bool:
+    from hudi_hive.predicate import java_regex
+
+    return java_regex.extracts(options[_PATTERN], int(options[_GROUP]))
+
+
 def _replaced(values: Values, kind: _Kind, options: Mapping[str, str]) -> Values:
+    from hudi_hive.predicate import java_regex
+
     return java_regex.replace_all(values, options[_PATTERN], options[_REPLACEMENT])
+
+
+def _replaces(options: Mapping[str, str]) -> bool:
+    from hudi_hive.predicate import java_regex
+
+    return java_regex.replaces(options[_PATTERN], options[_REPLACEMENT])
 
 
 def _whole(kernel: Callable[[Values], Values]) -> Callable[[Values, _Kind, Mapping[str, str]], Values]:
@@ -394,7 +410,7 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
         (_PATTERN,),
         {_GROUP: "1"},
         _TEXT,
-        lambda options: java_regex.extracts(options[_PATTERN], int(options[_GROUP])),
+        _extracts,
     ),
     "regexp_replace": _Function(
         _replaced,
@@ -402,7 +418,7 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
         (_PATTERN, _REPLACEMENT),
         (_PATTERN, _REPLACEMENT),
         cast=_TEXT,
-        accepts=lambda options: java_regex.replaces(options[_PATTERN], options[_REPLACEMENT]),
+        accepts=_replaces,
     ),
     "abs": _Function(lambda values, kind, options: pc.abs(values), lambda kind: kind if _is_number(kind) else None),
     "ceil": _Function(_whole(pc.ceil), _when(_is_number, pa.int64())),

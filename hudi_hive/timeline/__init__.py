@@ -11,12 +11,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core import Timeline, timeline_folder
 from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
 from hudi_hive.timeline.payloads import CommitMetadata
 
 if TYPE_CHECKING:
+    from hudi_hive.timeline.archive import ArchivedTimeline
     from hudi_hive.timeline.core import InstantClock, TimelineWriter
     from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit
 
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArchivedTimeline": "archive",
     "InstantClock": "core",
     "NewCommitMetadata": "payloads",
     "TimelineWriter": "core",
@@ -45,7 +46,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers write no instants."""
+    """Loaded on first use: readers write no instants, and few read archived ones."""
     if name in _HOMES:
         return getattr(import_module(f"hudi_hive.timeline.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'hudi_hive.timeline' has no attribute {name!r}")

@@ -8,10 +8,15 @@ Source: docs/format.md#bootstrapped-tables.
 
 from __future__ import annotations
 
-from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
-from hudi_hive.table.bootstrap.index_writer import write_index
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.table.bootstrap.names import is_skeleton, of_skeletons
 from hudi_hive.table.bootstrap.opening import open_table_file, source_file
+
+if TYPE_CHECKING:
+    from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
+    from hudi_hive.table.bootstrap.index_writer import write_index
 
 __all__ = [
     "BootstrapIndex",
@@ -22,3 +27,16 @@ __all__ = [
     "source_file",
     "write_index",
 ]
+
+_HOMES = {
+    "BootstrapIndex": "index",
+    "SourceFile": "index",
+    "write_index": "index_writer",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
+    """Loaded on first use: few tables are bootstrapped."""
+    if name in _HOMES:
+        return getattr(import_module(f"hudi_hive.table.bootstrap.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hudi_hive.table.bootstrap' has no attribute {name!r}")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from hudi_hive.errors import FileVanishedError, PathNotFoundError, UnsupportedTableError
 from hudi_hive.formats.base import BaseFile, open_base_file
 from hudi_hive.storage import Storage
-from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
 from hudi_hive.table.bootstrap.names import RESTORE_SOURCE, is_skeleton
 from hudi_hive.table.bootstrap.stitched import StitchedFile
 from hudi_hive.table.properties import TableConfig
 from hudi_hive.timeline.instants import METADATA_BOOTSTRAP_INSTANT
+
+if TYPE_CHECKING:
+    from hudi_hive.table.bootstrap.index import BootstrapIndex, SourceFile
 
 
 def open_table_file(storage: Storage, path: str, *, size: int | None = None) -> BaseFile:
@@ -72,7 +74,7 @@ class _Sources:
         file_id = name.partition("_")[0]
         source = self.index.source_of(partition, file_id)
         if source is None:  # the table may have been made anew since
-            self.index = BootstrapIndex(self.table)
+            self.index = _read_index(self.table)
             source = self.index.source_of(partition, file_id)
         if source is None:
             raise _no_source(self.table, path, "the bootstrap index has no entry of its file group")
@@ -114,7 +116,7 @@ def _sources_of(storage: Storage) -> _Sources | None:
             remedy="turn the index on, without which nothing tells the other columns of these files",
         )
     source = Storage(base_path, storage.storage_options, counters=storage.counters)
-    sources = _Sources(storage, source, BootstrapIndex(storage))
+    sources = _Sources(storage, source, _read_index(storage))
     with _LOCK:
         return _SOURCES.setdefault(storage, sources)
 
@@ -126,3 +128,9 @@ def _no_source(storage: Storage, path: str, why: str) -> UnsupportedTableError:
         instant=METADATA_BOOTSTRAP_INSTANT,
         remedy="restore the bootstrap index, or bootstrap the table again",
     )
+
+
+def _read_index(table: Storage) -> BootstrapIndex:
+    from hudi_hive.table.bootstrap.index import BootstrapIndex  # few tables are bootstrapped
+
+    return BootstrapIndex(table)

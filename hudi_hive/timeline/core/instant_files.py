@@ -8,16 +8,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import FileVanishedError, InstantNotFoundError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.instants import Instant, State, comparable_action, instant_file_name
 from hudi_hive.timeline.payloads import Fields, corrupt, decode_payload
+
+if TYPE_CHECKING:
+    from hudi_hive.timeline.archive import ArchivedTimeline
 
 _T = TypeVar("_T")
 
@@ -58,6 +60,9 @@ class InstantFiles:
         """The archived timeline as of its first use, or as of now with ``reload``."""
         with self._lock:
             if self._archive is None or reload:
+                # Most tables are read without their archive.
+                from hudi_hive.timeline.archive import ArchivedTimeline
+
                 self._archive = ArchivedTimeline(self._storage, self._archive_folder, self._layout, self._active)
             return self._archive
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,6 @@ from hudi_hive.errors import (
 )
 from hudi_hive.storage import Storage, run_together
 from hudi_hive.timeline import payloads
-from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core.commit_cache import CACHED_COMMITS, CommitCache
 from hudi_hive.timeline.core.highest_states import highest_states
 from hudi_hive.timeline.core.instant_files import InstantFiles, join_folders, never_written, timeline_folder
@@ -54,6 +53,9 @@ from hudi_hive.timeline.instants import (
     parse_instant_name,
 )
 from hudi_hive.timeline.payloads import CommitMetadata, decode_commit, decode_payload
+
+if TYPE_CHECKING:
+    from hudi_hive.timeline.archive import ArchivedTimeline
 
 _T = TypeVar("_T")
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.instants import Instant
 from hudi_hive.timeline.payloads import CommitMetadata
+
+if TYPE_CHECKING:
+    from hudi_hive.timeline.archive import ArchivedTimeline
 
 
 class WrittenNames:
