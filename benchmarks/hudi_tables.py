@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.log import BlockType, HeaderKey, RecordPositions, encode_block, iter_blocks
 
 INSERT, INSERT_DONE = "20260101000000000", "20260101000100000"
 UPDATE, UPDATE_DONE = "20260101001000000", "20260101001100000"
@@ -63,7 +63,9 @@ def avro_schema(name: str, *, meta: bool) -> dict[str, Any]:
 # -- data ------------------------------------------------------------------------------------------------------------
 
 
-def write_table(path: Path, *, rows: int, groups: int, updates: float = 0.0, row_group: int = 100_000) -> Table:
+def write_table(
+    path: Path, *, rows: int, groups: int, updates: float = 0.0, row_group: int = 100_000, positions: bool = False
+) -> Table:
     """A table of ``groups`` file groups, one to a partition, with ``rows`` rows in all.
 
     Args:
@@ -72,6 +74,7 @@ def write_table(path: Path, *, rows: int, groups: int, updates: float = 0.0, row
         groups: file groups.
         updates: share of rows updated in log files; with 0 the table is copy-on-write.
         row_group: rows of a Parquet row group.
+        positions: whether log blocks tell the rows of the base file that they replace.
     """
     name = path.name
     kind = "MERGE_ON_READ" if updates else "COPY_ON_WRITE"
@@ -90,7 +93,7 @@ def write_table(path: Path, *, rows: int, groups: int, updates: float = 0.0, row
         stats[partition] = [write_stat(file_id, f"{partition}/{base}", size, per_group, inserts=per_group)]
         if updates:
             log = f".{file_id}_{UPDATE}.log.1_{group}-2-2"
-            count, old = _write_log(folder / log, name, data, updates, group)
+            count, old = _write_log(folder / log, name, data, updates, group, positions=positions)
             updated, late = updated + count, late + old
             size = (folder / log).stat().st_size
             log_stats[partition] = [write_stat(file_id, f"{partition}/{log}", size, count, updates=count, log=log)]
@@ -126,7 +129,9 @@ def make_rows(group: int, rows: int, partition: str, file_name: str) -> pa.Table
     return pa.table([*meta, *own], names=[*_META, *(column for column, _ in _FIELDS), "city_group"])
 
 
-def _write_log(path: Path, name: str, data: pa.Table, share: float, group: int) -> tuple[int, int]:
+def _write_log(
+    path: Path, name: str, data: pa.Table, share: float, group: int, *, positions: bool
+) -> tuple[int, int]:
     """Updates of a random share of the rows, in order of key; one in ten is late: its ordering value is too small.
 
     Returns:
@@ -150,7 +155,9 @@ def _write_log(path: Path, name: str, data: pa.Table, share: float, group: int) 
     with path.open("wb") as stream:
         for start in range(0, fresh.num_rows, BLOCK_RECORDS):
             records = fresh.slice(start, BLOCK_RECORDS).to_pylist()
-            stream.write(encode_block(BlockType.AVRO_DATA, headers, _avro_content(records, parsed)))
+            of_rows = RecordPositions.encoded(INSERT, chosen[start : start + BLOCK_RECORDS]).headers if positions else {}
+            content = _avro_content(records, parsed)
+            stream.write(encode_block(BlockType.AVRO_DATA, {**headers, **of_rows}, content))
     return len(chosen), int(late.sum())
 
 

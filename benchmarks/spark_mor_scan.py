@@ -1,7 +1,7 @@
 """Merge-on-read in Spark SQL at the price of its base files: snapshots against read-optimised scans of the same files.
 
 ``python benchmarks/spark_mor_scan.py [--rows 4000000] [--groups 16] [--updates 0.1,0.01] [--cores 2] [--rounds 5]
-[--folder F]``:
+[--folder F] [--positions]``:
 every slice of the table has a log file that updates a share of its rows. ``first`` are statements of a session that has
 never read the slices (each reads a copy of the table, made of links), ``again`` those of one that has. Both contenders
 run by turns in one process; ratios are medians over the rounds, of wall time and of processor time of the JVM and all
@@ -51,13 +51,17 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", help="where the tables are, and stay")
+    parser.add_argument("--positions", action="store_true", help="log blocks tell the rows that they replace")
     parser.add_argument("--only", default="", help="statements whose name holds this")
     options = parser.parse_args()
     for share in map(float, options.updates.split(",")):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder, Sessions(options.cores) as sessions:
             base = Path(options.folder or folder) / f"bench{share}"
             if not base.exists():
-                print(write_table(base, rows=options.rows, groups=options.groups, updates=share), flush=True)
+                table = write_table(
+                    base, rows=options.rows, groups=options.groups, updates=share, positions=options.positions
+                )
+                print(table, flush=True)
             print("goals: again x{}, first x{}".format(*_LIMITS.get(share, ("-", "-"))), flush=True)
             compare(sessions, base, Path(folder), options)
 
