@@ -5,6 +5,8 @@ The variable is masked by random bytes that stand in the step: neither of the tw
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +16,9 @@ from hudi_hive._version import __version__
 from hudi_hive.metrics import METADATA_METRICS, Totals
 from hudi_hive.read.remote.receiving import receive_step
 from hudi_hive.secret_references import add_secrets
+
+
+_step_numbers = itertools.count(1)
 
 
 class SharedVariable(Protocol):
@@ -67,6 +72,7 @@ class ShippedStep:
                 mask, variable = self._secrets
                 add_secrets(pickle.loads(_exclusive_or(variable.value, mask)))
             self._function = pickle.loads(self._pickled)
+            _freeze_imports()
         before = METADATA_METRICS.totals()
         result = self._function(work)
         self._tell(before)
@@ -89,6 +95,16 @@ class ShippedStep:
         # Nothing of a class that an executor may not have.
         secrets = None if self._secrets is None else tuple(self._secrets)
         return receive_step, (__version__, self._pickled, secrets, self.__name__, pickle.dumps(self._tally))
+
+
+def _freeze_imports() -> None:
+    """Exempt what an executor's process has imported from garbage collection, which Spark runs after each task.
+
+    Going through the modules takes longer than many a task. The first step of a process has made most imports when it
+    is loaded; those that it makes while it runs are there when the second one is.
+    """
+    if next(_step_numbers) <= 2:
+        gc.freeze()
 
 
 def mask_secrets(secrets: Mapping[str, Any], share: Callable[[bytes], SharedVariable]) -> MaskedSecrets:

@@ -37,7 +37,7 @@ from hudi_hive.spark.bridge.store_options import (
 )
 from hudi_hive.spark.bridge.types import java_schema, java_type
 from hudi_hive.spark.bridge.weak import Weak
-from hudi_hive.spark.bridge.worker import freeze_imports, release_memory
+from hudi_hive.spark.bridge.worker import release_memory
 from hudi_hive.spark.versions import JavaValue, scala_items
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
     "class_files",
     "class_folder",
     "class_name",
-    "freeze_imports",
     "from_arrow_schema",
     "hide_secrets",
     "hint_at_enable",

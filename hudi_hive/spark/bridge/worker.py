@@ -1,28 +1,14 @@
-"""What keeps Spark's Python workers small and quick, which live as long as the session."""
+"""What keeps Spark's Python workers small, which live as long as the session."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
-import itertools
 import sys
 from collections.abc import Callable
 from functools import cache
 
 import pyarrow as pa
 from pyspark import TaskContext
-
-_task_numbers = itertools.count(1)
-
-
-def freeze_imports() -> None:
-    """Exempt what a Python worker has imported from garbage collection, which Spark runs after each task.
-
-    Going through the modules takes longer than many a task. Called at the beginning of each task; it acts at that of
-    the second one of a process, when the imports have been made and the garbage of the first one is collected.
-    """
-    if TaskContext.get() is not None and next(_task_numbers) == 2:
-        gc.freeze()
 
 
 def release_memory() -> None:

@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from hudi_hive.batches import gathered_tables, rows_by_number
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.read.remote import serialize_error
-from hudi_hive.spark.bridge import freeze_imports, in_microseconds, release_memory
+from hudi_hive.spark.bridge import in_microseconds, release_memory
 from hudi_hive.spark.write.row_changes import with_operations, without_replaced_deletes
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
@@ -62,7 +62,6 @@ def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
 
     @functools.wraps(call)
     def with_serialized_errors(self: object, batches: Batches) -> Batches:
-        freeze_imports()
         try:
             yield from call(self, batches)
         except HudiHiveError as error:
