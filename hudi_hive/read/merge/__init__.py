@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_hive.read.merge.custom import CustomMerge
 from hudi_hive.read.merge.error_paths import errors_at
 from hudi_hive.read.merge.folding import fold, log_events, no_ordering, soft_deletes
-from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.keys import distinct_keys, record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import Ints, as_numbers, not_less, ordering_columns, ranks
 from hudi_hive.read.merge.part_file import PartFile
@@ -21,6 +21,7 @@ __all__ = [
     "as_numbers",
     "default_of",
     "errors_at",
+    "distinct_keys",
     "fold",
     "in_share",
     "keeps",

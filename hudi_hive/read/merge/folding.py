@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.keys import distinct_keys, record_keys
 from hudi_hive.read.merge.log_events import LogEvents
 from hudi_hive.read.merge.ordering_values import Flags, Ints, column_of, ordering_columns, ranks
 from hudi_hive.read.merge.partial import column_sources, turns, winner_sources
@@ -129,13 +129,13 @@ def log_events(
             rows.append(np.full(len(part.keys), -1, np.int64))
     if not parts:
         return None
-    encoded = pa.concat_arrays([part.keys for part in parts]).dictionary_encode()
+    keys, key = distinct_keys(pa.concat_arrays([part.keys for part in parts]))
     ordering = [
         pa.concat_arrays([part.ordering[number].cast(kind) for part in parts]) for number, kind in enumerate(types)
     ]
     return LogEvents(
-        keys=encoded.dictionary,
-        key=encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+        keys=keys,
+        key=key,
         row=np.concatenate(rows),
         deletes=np.concatenate([part.deletes for part in parts]),
         natural=np.concatenate([part.natural for part in parts]),

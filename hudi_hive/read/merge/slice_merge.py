@@ -44,7 +44,7 @@ class SliceMerge(ABC):
         if not batches:
             return
         keys = pa.chunked_array([record_keys(batch, self.spec) for batch in batches], pa.string())
-        key_numbers = pc.index_in(keys, value_set=self.keys)
+        key_numbers = self._numbers(keys)
         start = 0
         while batches:
             batch = batches.pop(0)
@@ -58,6 +58,13 @@ class SliceMerge(ABC):
                     batch = self.onto(batch, at, key)
             if batch.num_rows:
                 yield batch
+
+    def _numbers(self, keys: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The number of each key of base rows; null for one that the log does not have."""
+        if keys.num_chunks == 1 and keys.chunk(0).equals(self.keys):
+            # Rows that the log is for, in its order: those that its positions tell.
+            return pa.chunked_array([pa.array(np.arange(len(self.keys), dtype=np.int32))])
+        return pc.index_in(keys, value_set=self.keys)
 
     @abstractmethod
     def onto(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:

@@ -137,7 +137,7 @@ class LogRows:
             yield self._effect(number, LogEffect(b"", 0, 0, (), reason))
             return
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
-        names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[:1]
+        names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[-1:]
         own = partition_columns(self.plan, slices)
         replaced = replaced_share(storage, self.plan, row, own, names, share)
         if replaced is None:

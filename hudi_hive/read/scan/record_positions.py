@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_hive.read.merge import distinct_keys
 from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.table.bootstrap import open_table_file
 from hudi_hive.table.logs import RECORD_KEY, LogData, LogDeletes, LogRecords, one_batch
@@ -125,16 +126,17 @@ def _hits(logs: LogRecords, spec: MergeSpec, base_instant: str) -> _Hits | None:
             return None
         keys.append(of_block)
         parts.append(rows)
-    encoded = pa.concat_arrays([pa.nulls(0, pa.string()), *keys]).dictionary_encode()
-    key = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    distinct, key = distinct_keys(pa.concat_arrays([pa.nulls(0, pa.string()), *keys]))
     row = np.concatenate([np.zeros(0, np.int64), *parts])
-    row_of = np.zeros(len(encoded.dictionary), np.int64)
+    row_of = np.zeros(len(distinct), np.int64)
     row_of[key] = row
+    if not (row_of[key] == row).all():
+        return None
+    if (row_of[1:] > row_of[:-1]).all():
+        return _Hits(row_of, distinct)
     order = np.argsort(row_of)
     ascending = row_of[order]
-    if not (row_of[key] == row).all() or not (ascending[1:] > ascending[:-1]).all():
-        return None
-    return _Hits(ascending, encoded.dictionary.take(pa.array(order)))
+    return _Hits(ascending, distinct.take(pa.array(order))) if (ascending[1:] > ascending[:-1]).all() else None
 
 
 def _keys_of(block: LogData | LogDeletes) -> pa.Array | None:

@@ -220,9 +220,9 @@ def _at_once(reader: SliceReader, logs: LogRecords, row: Mapping[str, Any], valu
         keep[hits.numbers] = False
     for each in left:
         keep[each.to_numpy(zero_copy_only=False)] = True
-    rows = pa.Table.from_batches(of_logs, reader.needed)
+    rows = pa.Table.from_batches(of_logs, reader.needed).select(reader.output.names)
     taken = rows.take(pa.chunked_array(chosen, pa.int64())) if rows.num_rows else rows
-    return ReplacedRows(np.flatnonzero(~keep), numbers.base_rows, taken.select(reader.output.names), _instants(logs))
+    return ReplacedRows(np.flatnonzero(~keep), numbers.base_rows, taken, _instants(logs))
 
 
 def _in_parts(
