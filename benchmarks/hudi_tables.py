@@ -129,9 +129,7 @@ def make_rows(group: int, rows: int, partition: str, file_name: str) -> pa.Table
     return pa.table([*meta, *own], names=[*_META, *(column for column, _ in _FIELDS), "city_group"])
 
 
-def _write_log(
-    path: Path, name: str, data: pa.Table, share: float, group: int, *, positions: bool
-) -> tuple[int, int]:
+def _write_log(path: Path, name: str, data: pa.Table, share: float, group: int, *, positions: bool) -> tuple[int, int]:
     """Updates of a random share of the rows, in order of key; one in ten is late: its ordering value is too small.
 
     Returns:
@@ -155,7 +153,9 @@ def _write_log(
     with path.open("wb") as stream:
         for start in range(0, fresh.num_rows, BLOCK_RECORDS):
             records = fresh.slice(start, BLOCK_RECORDS).to_pylist()
-            of_rows = RecordPositions.encoded(INSERT, chosen[start : start + BLOCK_RECORDS]).headers if positions else {}
+            of_rows = (
+                RecordPositions.encoded(INSERT, chosen[start : start + BLOCK_RECORDS]).headers if positions else {}
+            )
             content = _avro_content(records, parsed)
             stream.write(encode_block(BlockType.AVRO_DATA, {**headers, **of_rows}, content))
     return len(chosen), int(late.sum())

@@ -14,7 +14,8 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.formats.base import BaseFile, open_base_file
-from hudi_hive.read.scan import ReplacedRows, replaced_rows
+from hudi_hive.read.merge import distinct_keys
+from hudi_hive.read.scan import ReplacedRows, ReplacedShare, counted_share, replaced_rows
 from tests.support.tables.mor_table import MorTable
 
 ORDERS = {
@@ -86,6 +87,17 @@ def write_randomly(table: MorTable, dice: random.Random, base: Sequence[str], co
         table.log(number, updates, deletes, places={key: place for place, key in enumerate(base)})
 
 
+def counted(table: MorTable) -> ReplacedShare:
+    """What counts the rows of a table's one slice; they are as many as merging gives."""
+    opened = HudiTable.open(str(table.path))
+    plan = opened.scan().plan()
+    result = counted_share(opened.client.storage, plan, plan.slices.to_pylist()[0], None)
+    assert result is not None and not list(result.batches)
+    assert result.rows == len(merged_rows(table))
+    assert result.instants == effect(table)[0].instants
+    return result
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_histories(tmp_path, order, seed):
@@ -96,6 +108,7 @@ def test_random_histories(tmp_path, order, seed):
     table.base(1, rows, row_group_size=dice.choice([7, 1000]))
     write_randomly(table, dice, base, dice.randint(1, 5))
     assert short_cut(table)
+    counted(table)
 
 
 @pytest.mark.parametrize(("order", "columns"), [("commit time", []), ("event time", ["ts"])])
@@ -181,3 +194,70 @@ def test_slices_whose_blocks_do_not_count(tmp_path, order):
     assert name not in row["log_files"] and name in plan.slices.to_pylist()[0]["log_files"]
     result = replaced_rows(opened.client.storage, opened.scan().plan(), row, None)
     assert result is not None and (result.left_out.tolist(), result.rows.num_rows) == ([2], 1)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_updates_of_rows_are_counted_by_their_positions_alone(tmp_path, order):
+    table = made(tmp_path, order)
+    table.base(1, ROWS)
+    late, early = {"ts": 7, "a": "new"}, {"ts": 1, "a": "old"}
+    table.log(2, [{"id": "k1", **late}, {"id": "k2", **early}], places=PLACES)
+    table.log(3, [{"id": "k2", **late}, {"id": "k7", **early}], places=PLACES)
+    with patch("hudi_hive.table.logs.log_scanner.decode_block", side_effect=AssertionError("records are decoded")):
+        opened = HudiTable.open(str(tmp_path))
+        plan = opened.scan().plan()
+        result = counted_share(opened.client.storage, plan, plan.slices.to_pylist()[0], None)
+    assert result is not None and (result.rows, result.left_out) == (len(ROWS), None)
+    assert counted(table).left_out is None
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_are_counted_by_the_merge_where_positions_do_not_tell(tmp_path, order):
+    def of(name: str, **properties: str) -> MorTable:
+        (tmp_path / name).mkdir()
+        table = made(tmp_path / name, order, **properties)
+        table.base(1, ROWS)
+        return table
+
+    update = {"ts": 7, "a": "new"}
+    table = of("a new key")
+    table.log(2, [{"id": "k1", **update}, {"id": "new", **update}])
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) + 1
+    table = of("a delete block")
+    table.log(2, [{"id": "k1", **update}], [("k3", None)], places=PLACES)
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) - 1
+    table = of("one of two blocks")
+    table.log(2, [{"id": "k1", **update}], places=PLACES)
+    table.log(3, [{"id": "new", **update}])
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) + 1
+    table = of("another base file")
+    table.log(2, [{"id": "k1", **update}], **table.positions([1], base=2))
+    assert counted(table).left_out is not None
+    table = of("another number")
+    table.log(2, [{"id": "k1", **update}], **table.positions([1, 2]))
+    assert counted(table).left_out is not None
+    table = of("behind the last row")
+    table.log(2, [{"id": "k1", **update}], **table.positions([len(ROWS)]))
+    assert counted(table).left_out is not None
+
+
+def test_records_that_may_be_deletes_are_looked_at(tmp_path):
+    table = made(tmp_path, hoodie__payload__delete__field="a", hoodie__payload__delete__marker="gone")
+    table.base(1, ROWS)
+    table.log(2, [{"id": "k1", "ts": 7, "a": "gone"}, {"id": "k2", "ts": 7, "a": "new"}], places=PLACES)
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) - 1
+
+
+def test_keys_are_numbered_in_order_of_first_appearance():
+    def numbered(keys: list[str]) -> tuple[list[str], list[int]]:
+        distinct, numbers = distinct_keys(pa.array(keys, pa.string()))
+        return distinct.to_pylist(), numbers.tolist()
+
+    assert numbered([]) == ([], [])
+    assert numbered(["b"]) == (["b"], [0])
+    assert numbered(["a", "b", "c"]) == (["a", "b", "c"], [0, 1, 2])
+    assert numbered(["a", "b", "b"]) == (["a", "b"], [0, 1, 1])
+    assert numbered(["c", "a", "c"]) == (["c", "a"], [0, 1, 0])
+    ascending = [f"{number:04}" for number in range(200)]
+    assert numbered(ascending) == (ascending, list(range(200)))
+    assert numbered([*ascending, "0000"]) == (ascending, [*range(200), 0])

@@ -311,17 +311,7 @@ def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
         UnsupportedFormatError: another type of block, or a block version that we do not know.
         CorruptFileError: a length is wrong.
     """
-    if block.type not in _AVRO_TYPES:
-        raise UnsupportedFormatError(f"{block.type.name} block where AVRO_DATA is due", path=block.path)
-    content = block.content
-    if len(content) < _ENTRY.size:
-        raise _damaged(block.path, block.offset)
-    version, count = _ENTRY.unpack_from(content, 0)
-    if version not in _AVRO_VERSIONS:
-        raise UnsupportedFormatError(f"AVRO_DATA block version {version}", path=block.path)
-    position = _ENTRY.size
-    if count < 0 or count * _COUNT.size > len(content) - position:
-        raise _damaged(block.path, block.offset)
+    content, count, position = block.content, avro_count(block), _ENTRY.size
     ends = np.empty(count + 1, np.int64)
     ends[0] = position
     if not _walk(content, position, ends):
@@ -330,6 +320,25 @@ def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
     if (ends[1:] - ends[:-1] < _COUNT.size).any() or ends[-1] != len(content):
         raise _damaged(block.path, block.offset)
     return ends[:-1] + _COUNT.size, ends[1:]
+
+
+def avro_count(block: LogBlock) -> int:
+    """How many records an AVRO_DATA or CDC_DATA block says that it has.
+
+    Raises:
+        UnsupportedFormatError: another type of block, or a block version that we do not know.
+        CorruptFileError: more than its bytes can hold.
+    """
+    if block.type not in _AVRO_TYPES:
+        raise UnsupportedFormatError(f"{block.type.name} block where AVRO_DATA is due", path=block.path)
+    if len(block.content) < _ENTRY.size:
+        raise _damaged(block.path, block.offset)
+    version, count = _ENTRY.unpack_from(block.content, 0)
+    if version not in _AVRO_VERSIONS:
+        raise UnsupportedFormatError(f"AVRO_DATA block version {version}", path=block.path)
+    if count < 0 or count * _COUNT.size > len(block.content) - _ENTRY.size:
+        raise _damaged(block.path, block.offset)
+    return int(count)
 
 
 def _walk(content: memoryview, position: int, ends: Positions) -> bool:

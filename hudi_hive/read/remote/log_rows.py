@@ -21,7 +21,7 @@ from hudi_hive.formats.base import BATCH_ROWS, open_base_file
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.columns import Reconciler, same_kind
 from hudi_hive.read.remote.executor_read import EngineColumns, serialize_error
-from hudi_hive.read.scan import partition_columns, replaced_share
+from hudi_hive.read.scan import counted_share, partition_columns, replaced_share
 from hudi_hive.storage import Storage
 
 SLICE_COLUMN: Final = "_hudi_hive_slice"
@@ -47,18 +47,18 @@ class LogEffect:
 
     Attributes:
         left_out: a bit for each row of the base file, the first in the lowest place of a byte: 1 for rows that do not
-            count any more; whole words of 64 bits.
-        base_rows: rows of the base file.
+            count any more; whole words of 64 bits. Empty where rows were counted only.
         rows: rows of the slice, or of a share of it: those of the base file that count, and the records beside them.
         instants: of all blocks in the log files; which of them counted was told by the timeline.
         reason: why the engine cannot read the base file itself; empty if it can.
+        counted: whether it was not worked out which rows of the base file count, but how many.
     """
 
     left_out: bytes
-    base_rows: int
     rows: int
     instants: tuple[str, ...]
     reason: str = ""
+    counted: bool = False
 
     @classmethod
     def of_shares(cls, shares: Iterable[LogEffect]) -> LogEffect:
@@ -72,7 +72,7 @@ class LogEffect:
 
     def encode(self) -> bytes:
         """As bytes for the column."""
-        about = {"base_rows": self.base_rows, "rows": self.rows, "instants": self.instants, "reason": self.reason}
+        about = {"rows": self.rows, "instants": self.instants, "reason": self.reason, "counted": self.counted}
         return json.dumps(about).encode() + _BITS + zlib.compress(self.left_out, 1)
 
     @classmethod
@@ -80,7 +80,8 @@ class LogEffect:
         """From the bytes of the column."""
         text, _, bits = data.partition(_BITS)
         about = json.loads(text)
-        return cls(zlib.decompress(bits), about["base_rows"], about["rows"], tuple(about["instants"]), about["reason"])
+        instants = tuple(about["instants"])
+        return cls(zlib.decompress(bits), about["rows"], instants, about["reason"], about["counted"])
 
 
 @dataclass(frozen=True)
@@ -134,18 +135,21 @@ class LogRows:
         assert self.plan.merge is not None
         reason = self._difference(storage, row)
         if reason:
-            yield self._effect(number, LogEffect(b"", 0, 0, (), reason))
+            yield self._effect(number, LogEffect(b"", 0, (), reason))
             return
         columns = EngineColumns(self.schema, values, row["path"] or self.plan.base_path)
-        names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[-1:]
         own = partition_columns(self.plan, slices)
-        replaced = replaced_share(storage, self.plan, row, own, names, share)
+        if not len(self.schema) and share[1] == 1:
+            replaced = counted_share(storage, self.plan, row, own)
+        else:
+            names = columns.read(self.plan.schema) or self.plan.merge.spec.columns(self.plan.schema)[-1:]
+            replaced = replaced_share(storage, self.plan, row, own, names, share)
         if replaced is None:
-            yield self._effect(number, LogEffect(b"", 0, 0, (), "log blocks hold changed columns only"))
+            yield self._effect(number, LogEffect(b"", 0, (), "log blocks hold changed columns only"))
             return
-        total = len(replaced.left_out)
-        rows = total - int(np.count_nonzero(replaced.left_out)) + replaced.records
-        effect = LogEffect(_bits(replaced.left_out), total, rows, tuple(sorted(replaced.instants)))
+        counted = replaced.left_out is None
+        bits = b"" if replaced.left_out is None else _bits(replaced.left_out)
+        effect = LogEffect(bits, replaced.rows, tuple(sorted(replaced.instants)), counted=counted)
         yield self._effect(number, effect)
         if not len(self.schema):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.metadata_records import check_records_query, read_records
 from hudi_hive.read.scan.ordered import in_order
-from hudi_hive.read.scan.replaced import ReplacedRows, ReplacedShare, replaced_rows, replaced_share
+from hudi_hive.read.scan.replaced import ReplacedRows, ReplacedShare, counted_share, replaced_rows, replaced_share
 from hudi_hive.read.scan.scan import footer_steps, read_plan
 from hudi_hive.read.scan.slices import MergedLog, SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, skeleton_columns
@@ -17,6 +17,7 @@ __all__ = [
     "ReplacedShare",
     "SliceReader",
     "check_records_query",
+    "counted_share",
     "footer_steps",
     "in_order",
     "mapping_at",

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_hive.formats.log import BlockType, RecordPositions, avro_count
 from hudi_hive.read.merge import distinct_keys
 from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.table.bootstrap import open_table_file
-from hudi_hive.table.logs import RECORD_KEY, LogData, LogDeletes, LogRecords, one_batch
-from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.logs import RECORD_KEY, LogBlocks, LogData, LogDeletes, LogRecords, one_batch
+from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,39 @@ def _values_at(
         parts.append(batch.take(pa.array(rows[low:high] - begin)))
     batch = one_batch(pa.Table.from_batches(parts, schema))
     return end, dict(zip(names, batch.columns, strict=True))
+
+
+def rows_if_replaced(reader: SliceReader, blocks: LogBlocks, row: Mapping[str, Any]) -> int | None:
+    """The number of rows of a slice whose log records all stand for rows of the base file; None where that is not told.
+
+    Whether a record or the row that it is for counts, it is one row: neither records nor keys are read, as long as no
+    record can be a delete.
+
+    Args:
+        reader: of a slice whose merge makes no rows.
+        blocks: of its log files.
+        row: the slice, as of :meth:`SliceReader.rows`.
+
+    Raises:
+        HudiHiveError: as reading the base file.
+    """
+    merge = reader.merge
+    if not merge.use_positions or row["base_file"] is None or reader.evolved is not None or blocks.are_partial:
+        return None
+    marks = merge.spec.delete_field is not None or not {IS_DELETED, OPERATION}.isdisjoint(reader.needed.names)
+    if marks or merge.spec.key_fields:
+        return None
+    last = -1
+    for block in blocks.blocks:
+        positions = RecordPositions.of(block)
+        if block.type is not BlockType.AVRO_DATA or positions is None or positions.base_instant != row["base_instant"]:
+            return None
+        rows = positions.rows(avro_count(block))
+        if rows is None:
+            return None
+        last = max([last, *rows[-1:].tolist()])
+    with open_table_file(reader.storage, row["path"], size=row["base_size"]) as file:
+        return file.num_rows if last < file.num_rows else None
 
 
 @dataclass(frozen=True, slots=True)

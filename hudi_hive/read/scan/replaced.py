@@ -24,7 +24,7 @@ from hudi_hive.formats.log import Positions
 from hudi_hive.plan.model import ScanPlan
 from hudi_hive.read.merge import MergeParts, in_share, merge_in_parts, merge_slice
 from hudi_hive.read.scan.ordered import in_order
-from hudi_hive.read.scan.record_positions import RowsOfRecords, rows_of_records
+from hudi_hive.read.scan.record_positions import RowsOfRecords, rows_if_replaced, rows_of_records
 from hudi_hive.read.scan.slices import PIECE_BYTES, SliceReader
 from hudi_hive.read.scan.sources import source_names
 from hudi_hive.storage import Storage, spill_folder
@@ -63,14 +63,16 @@ class ReplacedShare:
     """What the log files of a slice do to a share of the rows of its base file, by their record keys.
 
     Attributes:
+        rows: how many rows the share has: those of the base file that count, and the records beside them.
         left_out: of each row of the base file whether it does not count any more, or is of another share: a row counts
-            that one of the shares does not leave out.
+            that one of the shares does not leave out. None where rows were counted only.
         records: how many rows of the log files stand for them, new ones included.
         batches: gives these rows once, with the columns asked for.
         instants: as of :class:`ReplacedRows`.
     """
 
-    left_out: Flags
+    rows: int
+    left_out: Flags | None
     records: int
     batches: Iterator[pa.RecordBatch]
     instants: frozenset[str]
@@ -102,10 +104,8 @@ def replaced_rows(
     if not _is_separable(plan) or _parts(plan, row) > 1:
         return None
     reader = SliceReader.of(storage, plan, columns, BATCH_ROWS, schema=plan.schema)
-    logs = reader.logs(row["partition"], row["log_files"], row.get("log_sizes"))
-    if any(block.is_partial for block in logs.data):
-        return None
-    return _at_once(reader, logs, row, values)
+    blocks = reader.open_blocks(row["partition"], row["log_files"], row.get("log_sizes"))
+    return None if blocks.are_partial else _at_once(reader, reader.decoded(blocks), row, values)
 
 
 def replaced_share(
@@ -140,7 +140,40 @@ def replaced_share(
     left_out = np.full(replaced.base_rows, share[0] > 0)
     left_out[replaced.left_out] = True
     rows = replaced.rows if share[0] == 0 else replaced.rows.slice(0, 0)
-    return ReplacedShare(left_out, rows.num_rows, iter(rows.to_batches()), replaced.instants)
+    return _share(left_out, rows.num_rows, iter(rows.to_batches()), replaced.instants)
+
+
+def counted_share(
+    storage: Storage, plan: ScanPlan, row: Mapping[str, Any], values: pa.Table | None
+) -> ReplacedShare | None:
+    """As :func:`replaced_share` of a whole slice, for whoever counts its rows only; without its records.
+
+    Where log blocks tell by positions which base rows all of their records stand for, nothing else is read.
+    """
+    if not _is_separable(plan) or _parts(plan, row) > 1:
+        return replaced_share(storage, plan, row, values, _narrowest(plan))
+    reader = SliceReader.of(storage, plan, _narrowest(plan), BATCH_ROWS, schema=plan.schema)
+    blocks = reader.open_blocks(row["partition"], row["log_files"], row.get("log_sizes"))
+    if blocks.are_partial:
+        return None
+    rows = rows_if_replaced(reader, blocks, row)
+    if rows is not None:
+        return ReplacedShare(rows, None, 0, iter(()), _instants(blocks.about))
+    replaced = _at_once(reader, reader.decoded(blocks), row, values)
+    left_out = np.zeros(replaced.base_rows, np.bool_)
+    left_out[replaced.left_out] = True
+    return _share(left_out, replaced.rows.num_rows, iter(()), replaced.instants)
+
+
+def _narrowest(plan: ScanPlan) -> list[str]:
+    """A column that merging reads anyway, an ordering value if it reads one."""
+    assert plan.merge is not None
+    return plan.merge.spec.columns(plan.schema)[-1:]
+
+
+def _share(left_out: Flags, records: int, batches: Iterator[pa.RecordBatch], instants: frozenset[str]) -> ReplacedShare:
+    rows = len(left_out) - int(np.count_nonzero(left_out)) + records
+    return ReplacedShare(rows, left_out, records, batches, instants)
 
 
 def _is_separable(plan: ScanPlan) -> bool:
@@ -263,7 +296,7 @@ def _in_parts(
             flags[pc.drop_null(batch.column(name)).to_numpy(zero_copy_only=False)] = True
     picks.narrow(chosen)
     records = _records(reader, blocks, picks, values)
-    return ReplacedShare(~counting, int(np.count_nonzero(chosen)), records, _instants(blocks.about))
+    return _share(~counting, int(np.count_nonzero(chosen)), records, _instants(blocks.about))
 
 
 class _Picks:

@@ -243,7 +243,11 @@ class SliceReader:
         """
         memory = self.merge.memory
         mapped_in = spill_folder(memory.folder) if memory.parts(sizes or ()) > 1 else None
-        logs = self.open_blocks(partition, log_files, sizes, mapped_in).decoded(self.merge.keys)
+        return self.decoded(self.open_blocks(partition, log_files, sizes, mapped_in))
+
+    def decoded(self, blocks: LogBlocks) -> LogRecords:
+        """The records of blocks, as :meth:`logs` gives them."""
+        logs = blocks.decoded(self.merge.keys)
         # Merging asks a block's schema which columns it has, by the names that the query shows.
         return logs if self.evolved is None else replace(logs, blocks=tuple(map(self.as_shown, logs.blocks)))
 

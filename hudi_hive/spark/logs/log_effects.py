@@ -47,6 +47,9 @@ _MOST_LITERALS: Final = 4
 _MOST_REQUESTED: Final = 1 << 16
 """Slices of which is remembered that few of their records were read."""
 
+_EFFECT_BYTES: Final = 512
+"""What an effect takes beside its bits, about."""
+
 _NO_WORD: Final = bytes(8)
 
 _TEST: Final = (
@@ -225,7 +228,9 @@ class LogEffects:
     def _find(self, request: SliceRequest, requested: list[SliceFiles]) -> dict[SliceFiles, _PlacedEffect]:
         names, of_plan = set(request.columns.names), MomentsOfPlan(request.plan)
         valid = {
-            files: dated for files in requested if (dated := self._valid(request.scope, of_plan, files)) is not None
+            files: dated
+            for files in requested
+            if (dated := self._valid(request.scope, of_plan, files)) is not None and not dated.effect.counted
         }
         placed = {files: _PlacedEffect(dated, None) for files, dated in valid.items() if dated.effect.reason}
         for one in reversed(self._cached):
@@ -281,9 +286,9 @@ class LogEffects:
             for files, one in zip(files_of(plan), dated, strict=True):
                 self._effects[scope, files] = one
                 self._effects.move_to_end((scope, files))
-            total = sum(len(one.effect.left_out) for one in self._effects.values())
+            total = sum(len(one.effect.left_out) + _EFFECT_BYTES for one in self._effects.values())
             while total > 2 * _MOST_BITS:
-                total -= len(self._effects.popitem(last=False)[1].effect.left_out)
+                total -= len(self._effects.popitem(last=False)[1].effect.left_out) + _EFFECT_BYTES
         return dated
 
     # -- a statement's plan ------------------------------------------------------------------------------------------
