@@ -17,7 +17,6 @@ from hudi_hive.metrics import METADATA_METRICS, Totals
 from hudi_hive.read.remote.receiving import receive_step
 from hudi_hive.secret_references import add_secrets
 
-
 _step_numbers = itertools.count(1)
 
 
