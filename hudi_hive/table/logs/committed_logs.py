@@ -168,7 +168,7 @@ def refuse_damaged_logs(
     names = pa.array([file.path.rpartition("/")[2] for file in files], pa.string())
     instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
     if timeline.layout >= 2:
-        _refuse_blocks_of_others(files, names, timeline, storage)
+        _refuse_blocks_of_others(files, instants, timeline, storage)
     else:
         odd += _unlikely(files, instants)
     if not odd:
@@ -251,12 +251,13 @@ def _wrong_end(file: LogImage, recorded: int, instant: str | None = None) -> Cor
     )
 
 
-def _refuse_blocks_of_others(files: Sequence[LogImage], names: pa.Array, timeline: Timeline, storage: Storage) -> None:
+def _refuse_blocks_of_others(
+    files: Sequence[LogImage], instants: Sequence[str | None], timeline: Timeline, storage: Storage
+) -> None:
     """From table version 8 on a log file is of one write, which its name tells.
 
     Files from before an upgrade name the base instant of their slice; the commits of their blocks name them.
     """
-    instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
     strange = [
         (file, instant, block)
         for file, instant in zip(files, instants, strict=True)
@@ -266,6 +267,7 @@ def _refuse_blocks_of_others(files: Sequence[LogImage], names: pa.Array, timelin
     if not strange:
         return
     told = {block.instant for _, _, block in strange if block.instant is not None}
+    names = pa.array([file.path.rpartition("/")[2] for file in files], pa.string())
     rows = committed_log_writes(timeline, storage, names, told).select(["path", "instant"]).to_pylist()
     writes = {(row["path"], row["instant"]) for row in rows}
     for file, instant, block in strange:
