@@ -213,7 +213,8 @@ def main() -> None:
         print(
             f"{key[0]} {key[1]}: hudi_hive {rates[0]:,.0f} rows/s, {mine['cpu']:.1f} CPU-s, "
             f"peak {mine['peak'] / 1e9:.2f} GB; Hudi {options.hudi} {rates[1]:,.0f} rows/s, {other['cpu']:.1f} CPU-s, "
-            f"peak {other['peak'] / 1e9:.2f} GB: x{rates[0] / rates[1]:.2f} rows/s, x{other['cpu'] / mine['cpu']:.2f} of CPU"
+            f"peak {other['peak'] / 1e9:.2f} GB: x{rates[0] / rates[1]:.2f} rows/s, "
+            f"x{other['cpu'] / mine['cpu']:.2f} of CPU"
         )
 
 
