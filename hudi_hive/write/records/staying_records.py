@@ -14,13 +14,15 @@ from hudi_hive.errors import PartitionValueError
 from hudi_hive.plan.model import prunable_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import partition_value_columns
+from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import PARTITION_PATH
 
 
 def with_partitions(client: MetaClient, rows: pa.Table, paths: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Rows with the partition paths that they are written to, and with the values that these tell.
 
-    Columns whose values key generators format (times, decimals …) are not asked by their paths, and stay.
+    Columns whose values key generators format (times, decimals …) are not asked by their paths, and stay, as do those
+    that merging reads: whether a row counts is told by its own ordering values and marks.
 
     Args:
         client: the table.
@@ -47,7 +49,12 @@ def _with_values(
         )
     except PartitionValueError:
         return rows  # such paths tell filters nothing
+    merging = MergeSpec.from_config(config).columns(rows.schema)
+    fields = (client.avro_schema() or {"fields": []})["fields"]
+    required = [field["name"] for field in fields if "null" not in field["type"]]
     for name in prunable_fields(client):
+        if name in merging:
+            continue
         at = rows.schema.get_field_index(name)
         if at < 0:
             continue  # a field of a struct, or a column that is in no file
@@ -56,5 +63,7 @@ def _with_values(
             values = texts.column(name).cast(kind.type)
         except pa.ArrowInvalid:
             continue
+        if name in required:  # the path of the default partition tells no value
+            values = pc.coalesce(values, rows.column(at))
         rows = rows.set_column(at, kind, pc.if_else(elsewhere, values, rows.column(at)))
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -102,3 +103,49 @@ def test_formatted_values_stay(tmp_path):
         table.upsert(pa.table({"id": ["a"], "at": [at]}), options)
     [row] = table.scan(selected_fields=["_hoodie_partition_path", "at"]).to_arrow().to_pylist()
     assert row == {"_hoodie_partition_path": "1970", "at": 3 * year}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("index", KINDS)
+def test_late_rows_lose_by_the_partition_that_they_name(index, kind, tmp_path):
+    """Where the partition column orders records, a row is as late as it says, not as the path of its record."""
+    table = HudiTable.create(
+        tmp_path, name="t", record_keys=["id"], partition_fields=["dt"], ordering_fields=["dt"], table_type=kind
+    )
+    options = {"hoodie.index.type": index, **KINDS[index]}
+    for number, day in enumerate(["2024-05-01", "2024-01-01", "2024-07-01", "2024-06-01"]):
+        table.upsert(pa.table({"id": ["a"], "dt": [day], "n": [number]}), options)
+    [row] = table.scan(selected_fields=["dt", "n"]).to_arrow().to_pylist()
+    assert row == {"dt": "2024-07-01", "n": 2}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_deletes_by_a_mark_in_the_partition_column(kind, tmp_path):
+    names = {"hoodie.payload.delete.field": "op", "hoodie.payload.delete.marker": "D"}
+    properties = names | {f"hoodie.record.merge.property.{name}": value for name, value in names.items()}
+    table = HudiTable.create(
+        tmp_path, name="t", record_keys=["id"], partition_fields=["op"], table_type=kind, version=8
+    )
+    file = tmp_path / ".hoodie/hoodie.properties"
+    file.write_text(file.read_text() + "".join(f"{name}={value}\n" for name, value in properties.items()))
+    table = HudiTable.open(tmp_path)
+    options = {"hoodie.index.type": "RECORD_INDEX", **KINDS["RECORD_INDEX"]}
+    table.upsert(pa.table({"id": ["a", "b"], "op": ["I", "I"], "n": [1, 1]}), options)
+    table.upsert(pa.table({"id": ["a"], "op": ["D"], "n": [2]}), options)
+    assert table.scan(selected_fields=["id", "n"]).to_arrow().to_pylist() == [{"id": "b", "n": 1}]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_columns_without_null_keep_the_value_that_a_row_names(kind, tmp_path):
+    """The default partition tells none."""
+    fields = [{"name": "id", "type": "string"}, {"name": "dt", "type": "string"}, {"name": "n", "type": "long"}]
+    schema = json.dumps({"type": "record", "name": "t_record", "fields": fields})
+    HudiTable.create(tmp_path, name="t", record_keys=["id"], partition_fields=["dt"], table_type=kind)
+    file = tmp_path / ".hoodie/hoodie.properties"
+    escaped = schema.replace(":", "\\:")
+    file.write_text(file.read_text() + f"hoodie.table.create.schema={escaped}\n")
+    table = HudiTable.open(tmp_path)
+    options = {"hoodie.index.type": "RECORD_INDEX", **KINDS["RECORD_INDEX"]}
+    for day, number in (("", 1), ("y", 2)):
+        table.upsert(pa.table({"id": ["a"], "dt": [day], "n": [number]}), options)
+    assert table.scan(selected_fields=["dt", "n"]).to_arrow().to_pylist() == [{"dt": "y", "n": 2}]
