@@ -144,6 +144,10 @@ def test_blocks_that_do_not_tell_all_positions_are_merged_by_key(tmp_path, order
     table = of("another base file")
     table.log(2, [{"id": "k1", **update}], **table.positions([1], base=2))
     assert not short_cut(table)
+    table = of("a row twice")
+    table.log(2, [{"id": "k1", **update}], places=PLACES)
+    table.log(3, [{"id": "new", **update}], places={"new": PLACES["k1"]})
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) + 1
     table = of("another number")
     table.log(2, [{"id": "k1", **update}], **table.positions([1, 2]))
     assert not short_cut(table)
@@ -202,7 +206,7 @@ def test_updates_of_rows_are_counted_by_their_positions_alone(tmp_path, order):
     table.base(1, ROWS)
     late, early = {"ts": 7, "a": "new"}, {"ts": 1, "a": "old"}
     table.log(2, [{"id": "k1", **late}, {"id": "k2", **early}], places=PLACES)
-    table.log(3, [{"id": "k2", **late}, {"id": "k7", **early}], places=PLACES)
+    table.log(3, [{"id": "k3", **late}, {"id": "k7", **early}], places=PLACES)
     with patch("hudi_hive.table.logs.log_scanner.decode_block", side_effect=AssertionError("records are decoded")):
         opened = HudiTable.open(str(tmp_path))
         plan = opened.scan().plan()
@@ -233,6 +237,10 @@ def test_rows_are_counted_by_the_merge_where_positions_do_not_tell(tmp_path, ord
     table = of("another base file")
     table.log(2, [{"id": "k1", **update}], **table.positions([1], base=2))
     assert counted(table).left_out is not None
+    table = of("a row twice")
+    table.log(2, [{"id": "k1", **update}], places=PLACES)
+    table.log(3, [{"id": "new", **update}], places={"new": PLACES["k1"]})
+    assert counted(table).left_out is not None and counted(table).rows == len(ROWS) + 1
     table = of("another number")
     table.log(2, [{"id": "k1", **update}], **table.positions([1, 2]))
     assert counted(table).left_out is not None

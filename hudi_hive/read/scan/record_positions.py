@@ -100,7 +100,8 @@ def rows_if_replaced(reader: SliceReader, blocks: LogBlocks, row: Mapping[str, A
     """The number of rows of a slice whose log records all stand for rows of the base file; None where that is not told.
 
     Whether a record or the row that it is for counts, it is one row: neither records nor keys are read, as long as no
-    record can be a delete.
+    record can be a delete. A row that several records stand for is not told so: that they are of one key, as merging
+    makes sure, only their keys say.
 
     Args:
         reader: of a slice whose merge makes no rows.
@@ -116,7 +117,7 @@ def rows_if_replaced(reader: SliceReader, blocks: LogBlocks, row: Mapping[str, A
     marks = merge.spec.delete_field is not None or not {IS_DELETED, OPERATION}.isdisjoint(reader.needed.names)
     if marks or merge.spec.key_fields:
         return None
-    last = -1
+    replaced = [np.zeros(0, np.int64)]
     for block in blocks.blocks:
         positions = RecordPositions.of(block)
         if block.type is not BlockType.AVRO_DATA or positions is None or positions.base_instant != row["base_instant"]:
@@ -124,9 +125,12 @@ def rows_if_replaced(reader: SliceReader, blocks: LogBlocks, row: Mapping[str, A
         rows = positions.rows(avro_count(block))
         if rows is None:
             return None
-        last = max([last, *rows[-1:].tolist()])
+        replaced.append(rows)
+    ascending = np.sort(np.concatenate(replaced))
+    if (ascending[1:] == ascending[:-1]).any():
+        return None
     with open_table_file(reader.storage, row["path"], size=row["base_size"]) as file:
-        return file.num_rows if last < file.num_rows else None
+        return file.num_rows if not len(ascending) or ascending[-1] < file.num_rows else None
 
 
 @dataclass(frozen=True, slots=True)
