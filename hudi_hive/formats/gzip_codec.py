@@ -52,14 +52,18 @@ def pack(data: bytes | memoryview) -> bytes:
 
 
 def unpack(data: bytes | memoryview | pa.Buffer, most: int) -> bytes:
-    """The first bytes, at most so many, of what was compressed by gzip or zlib; fewer where the data ends too early.
+    """The first bytes, at most so many, of what was compressed by gzip or zlib.
 
     Raises:
-        GzipError: the bytes are damaged.
+        GzipError: the bytes are damaged, or end too early.
     """
     library = _isal() or zlib
     failure: type[Exception] = library.error
+    unpacker = library.decompressobj(_ANY)
     try:
-        return bytes(library.decompressobj(_ANY).decompress(data, most))
+        content = bytes(unpacker.decompress(data, most))
     except failure as error:
         raise GzipError(str(error)) from error
+    if len(content) < most and not unpacker.eof:
+        raise GzipError("the data ends before its checksum")
+    return content

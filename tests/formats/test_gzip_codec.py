@@ -33,7 +33,9 @@ def test_what_any_library_packed_is_unpacked(installed: bool):
     for data in (gzip.compress(DATA), zlib.compress(DATA), pack(DATA)):
         assert unpack(data, len(DATA) + 1) == DATA
         assert unpack(pa.py_buffer(data), 1_000) == DATA[:1_000]
-        assert unpack(data[: len(data) // 2], len(DATA)) == DATA[: len(unpack(data[: len(data) // 2], len(DATA)))]
+        for end in (len(data) // 2, len(data) - 1):
+            with pytest.raises(GzipError):
+                unpack(data[:end], len(DATA) + 1)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -44,7 +46,7 @@ def test_damage_is_an_error_or_changes_nothing(installed: bool, seed: int):
         content = unpack(bytes(data), len(DATA) + 1)
     except GzipError:
         return
-    assert content == DATA or len(content) != len(DATA)
+    assert content == DATA or len(content) > len(DATA)
 
 
 def test_bytes_of_something_else(installed: bool):
