@@ -9,6 +9,7 @@ Source: docs/format.md#base-files.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,7 +29,11 @@ _SCHEMA: Final = "parquet.avro.schema"
 _DICTIONARY: Final = pa.dictionary(pa.int32(), pa.string())
 
 _LEAST_PACKED: Final = 256 << 10
-"""Bytes of rows from which on another library packs a file by gzip: below, walking over the footer takes as long."""
+_LEAST_OF_LEAF: Final = 16 << 10
+"""Bytes of a row group, and of each of its leaf columns, from which on another library packs a file by gzip.
+
+Below, going from page to page and over the footer takes as long as what is saved.
+"""
 
 _SAMPLE_ROWS: Final = 4_000
 """Rows that tell whether a dictionary is worth its bytes."""
@@ -79,7 +84,9 @@ class ParquetEncoder(RowEncoder):
 
     def _packing(self, stream: pa.NativeFile, first: pa.Table) -> GzipPages | None:
         """What packs pages faster than Arrow does, where there is enough to pack."""
-        if self._codec != "gzip" or first.nbytes < _LEAST_PACKED or not packs_fast():
+        if self._codec != "gzip" or not packs_fast():
+            return None
+        if first.nbytes < max(_LEAST_PACKED, _LEAST_OF_LEAF * _leaves(first.schema)):
             return None
         from hudi_hive.formats.parquet import GzipPages  # readers need none of it
 
@@ -138,6 +145,16 @@ class ParquetEncoder(RowEncoder):
         writer.close()
         self._pages.finish()
         return self._pages.sizes
+
+
+def _leaves(fields: Iterable[pa.Field]) -> int:
+    """The leaf columns of fields and what lies in them."""
+    return sum(
+        _leaves(entry.type.field(place) for place in range(entry.type.num_fields))
+        if pa.types.is_nested(entry.type)
+        else 1
+        for entry in fields
+    )
 
 
 def _sizes(writer: pq.ParquetWriter) -> dict[str, tuple[int, int]]:

@@ -29,6 +29,8 @@ _MOST_ITEMS: Final = 64 << 20
 """Items that the rows of a row group may have on average."""
 
 _HEADER_BYTES: Final = 4096
+_MOST_HEADER_BYTES: Final = 16 << 20
+"""Bytes of a header, which holds the least and the greatest value of its page."""
 
 
 def check_pages(
@@ -63,8 +65,7 @@ def _check_chunk(stream: pa.NativeFile, chunk: Any, path: str) -> None:  # noqa:
     start = chunk.dictionary_page_offset or chunk.data_page_offset
     position, end = start, start + chunk.total_compressed_size
     while position < end:
-        data = stream.read_at(min(_HEADER_BYTES, end - position), position)
-        header = _header(data, path)
+        header = _header(stream, position, end, path)
         if header.uncompressed > most_inflated(header.compressed):
             raise UnsupportedFormatError(
                 f"a page of column {chunk.path_in_schema!r} has {header.compressed:,} bytes and claims "
@@ -99,10 +100,15 @@ def most_inflated(compressed: int) -> int:
     return max(MOST_INFLATED * compressed, LEAST_INFLATED)
 
 
-def _header(data: bytes, path: str) -> PageHeader:
+def _header(stream: pa.NativeFile, position: int, end: int, path: str) -> PageHeader:
+    """The header of the page at a position, of which the first bytes are enough where its values are short."""
     from hudi_hive.formats.parquet import CompactError, read_page_header  # hardly any file needs it
 
-    try:
-        return read_page_header(data)
-    except CompactError as error:
-        raise CorruptFileError(f"the header of a page cannot be read: {error}", path=path) from error
+    length = _HEADER_BYTES
+    while True:
+        try:
+            return read_page_header(stream.read_at(min(length, end - position), position))
+        except CompactError as error:
+            if length >= min(_MOST_HEADER_BYTES, end - position):
+                raise CorruptFileError(f"the header of a page cannot be read: {error}", path=path) from error
+        length *= 8

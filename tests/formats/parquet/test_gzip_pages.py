@@ -9,13 +9,14 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from isal import isal_zlib
 
 from hudi_hive.errors import StorageError, UnsupportedFormatError
 from hudi_hive.formats import gzip_codec
-from hudi_hive.formats.base import create_base_file
+from hudi_hive.formats.base import create_base_file, open_base_file
 from hudi_hive.formats.parquet import GzipPages, PageHeader, read_page_header
 from hudi_hive.storage import Storage
 
@@ -188,3 +189,35 @@ def test_metadata_behind_the_pages_of_a_column_is_left_out():
     assert second.end + second.compressed == len(data)
     for header in (first, second):
         assert gzip.decompress(data[header.end : header.end + header.compressed]) == b"abc"
+
+
+def test_row_groups_of_little_per_column_are_left_to_arrow(tmp_path: Path):
+    """There going from page to page takes longer than what is saved."""
+    texts = pa.array([f"{number:08d}" for number in range(200)])
+    for columns, packed_here in ((500, False), (1, True)):
+        of_rows = 200 if columns > 1 else 500_000
+        column = texts if columns > 1 else pa.array(np.arange(of_rows))
+        table = pa.table({"_hoodie_record_key": pc.cast(pa.array(np.arange(of_rows)), pa.string())})
+        for number in range(columns):
+            table = table.append_column(f"c{number}", column)
+        folder = tmp_path / str(columns)
+        folder.mkdir()
+        assert table.nbytes > 1 << 20
+        data = _written(folder, table)
+        header = read_page_header(data, pq.read_metadata(pa.BufferReader(data)).row_group(0).column(1).data_page_offset)
+        assert (data[header.end : header.end + header.compressed] == _packed_by_isal(data, header)) == packed_here
+
+
+def test_headers_of_pages_may_be_longer_than_what_is_read_first(tmp_path: Path):
+    """They hold the least and the greatest value of the page, and are read where a page packs well."""
+    count = 30_000
+    texts = pa.array([f"{number:06d}" * 600 for number in range(count)])
+    table = pa.table({"_hoodie_record_key": pc.cast(pa.array(np.arange(count)), pa.string()), "text": texts})
+    data = _written(tmp_path, table)
+    chunk = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(1)
+    assert chunk.total_uncompressed_size > 128 * chunk.total_compressed_size > 1 << 19
+    header = read_page_header(data, chunk.data_page_offset)
+    assert header.end - header.start > 7_000
+    with open_base_file(Storage(str(tmp_path)), "f.parquet") as file:
+        read = pa.Table.from_batches(list(file.batches(["text"])))
+    assert read.column("text").equals(table.column("text"))
