@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from unittest.mock import patch
 
 import pytest
 
@@ -20,8 +21,9 @@ LANGUAGES = {"python", "bash", "text", "diff", "sql", "scala", "py", "sh"}
 @pytest.fixture
 def names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "environ", dict(os.environ) | {"HOME": str(tmp_path), "COLUMNS": "120"})
-    with FakeMetastore(tmp_path / "warehouse") as metastore:
+    # In its place: modules that are imported meanwhile keep the mapping for good.
+    environment = patch.dict(os.environ, {"HOME": str(tmp_path), "COLUMNS": "120"})
+    with environment, FakeMetastore(tmp_path / "warehouse") as metastore:
         made = Names(tmp_path, metastore.uri)
         yield made
         made.close()
