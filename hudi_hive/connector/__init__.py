@@ -6,10 +6,10 @@ What was synced decides which tables, views and partitions there are; the table 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hudi_hive.connector.dataset import ScanDataset, ScanSource, TableSource
+from hudi_hive.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from hudi_hive.connector.connector import ConnectorSource, HudiConnector
@@ -71,9 +71,5 @@ _HOMES = {
     "register_datafusion": "datafusion_source",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: scans as datasets, and SQL over paths, need no metastore client."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.connector.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.connector' has no attribute {name!r}")
+# Loaded on first use: scans as datasets, and SQL over paths, need no metastore client.
+__getattr__ = lazy_names(__name__, _HOMES)

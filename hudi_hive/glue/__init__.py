@@ -6,10 +6,10 @@ and counts of requests. Requests keep Glue's limits, are tried again under one d
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hudi_hive.glue.settings import READ_AT_ONCE, GlueSettings
+from hudi_hive.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from hudi_hive.glue.catalog import GlueCatalog
@@ -22,9 +22,5 @@ _HOMES = {
     "aws_session": "client",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: a sync to a Hive metastore needs the settings alone."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.glue.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.glue' has no attribute {name!r}")
+# Loaded on first use: a sync to a Hive metastore needs the settings alone.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -7,9 +7,9 @@ Options are grouped by subject in the modules ``table``, ``write``, ``base_files
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.options import (
     base_files,
     buckets,
@@ -104,9 +104,5 @@ _HOMES = {
     "WriteOptions": "typed",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: types for type checkers alone."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.options.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.options' has no attribute {name!r}")
+# Loaded on first use: types for type checkers alone.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -5,9 +5,9 @@ Every face of the package (input format, Spark, the Python API, the command line
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.plan.core import narrowed_plan, plan_scan
 from hudi_hive.plan.model import (
     EARLIEST,
@@ -67,9 +67,5 @@ _HOMES = {
     "make_splits": "splits",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: most readers make no splits."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.plan.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.plan' has no attribute {name!r}")
+# Loaded on first use: most readers make no splits.
+__getattr__ = lazy_names(__name__, _HOMES)

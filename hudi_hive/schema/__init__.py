@@ -7,9 +7,9 @@ Source: docs/format.md#schemas.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import (
     ArrayType,
@@ -104,9 +104,5 @@ _HOMES = {
     "unreadable_column": "promotions",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers change no schema."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.schema.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.schema' has no attribute {name!r}")
+# Loaded on first use: readers change no schema.
+__getattr__ = lazy_names(__name__, _HOMES)

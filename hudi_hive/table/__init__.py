@@ -6,9 +6,9 @@ deleted keys (``LogRecords``). What a query does with them is no matter here.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.table.core import MetaClient, is_hudi_table
 from hudi_hive.table.logs import BlockRange, LogData, LogDeletes, LogRecords, scan_logs
 from hudi_hive.table.properties import TableConfig, update_properties
@@ -41,9 +41,5 @@ _HOMES = {
     "create_table": "core",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers make no tables."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.table.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.table' has no attribute {name!r}")
+# Loaded on first use: readers make no tables.
+__getattr__ = lazy_names(__name__, _HOMES)

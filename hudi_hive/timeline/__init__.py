@@ -8,9 +8,9 @@ Source: docs/format.md#timeline.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.timeline.core import Timeline, timeline_folder
 from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
 from hudi_hive.timeline.payloads import CommitMetadata
@@ -44,9 +44,5 @@ _HOMES = {
     "encode_commit": "payloads",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers write no instants, and few read archived ones."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.timeline.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.timeline' has no attribute {name!r}")
+# Loaded on first use: readers write no instants, and few read archived ones.
+__getattr__ = lazy_names(__name__, _HOMES)

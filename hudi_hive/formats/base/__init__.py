@@ -5,8 +5,7 @@ Source: docs/format.md#base-files.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hudi_hive.formats.base.base_file import (
     BATCH_ROWS,
@@ -27,6 +26,7 @@ from hudi_hive.formats.base.parquet_base_file import (
     row_groups_of,
     sole_value,
 )
+from hudi_hive.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from hudi_hive.formats.base.base_file_writer import BaseFileWriter, WrittenBase
@@ -79,9 +79,5 @@ _HOMES = {
     "create_base_file": "creating",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers write no base files."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.formats.base.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.formats.base' has no attribute {name!r}")
+# Loaded on first use: readers write no base files.
+__getattr__ = lazy_names(__name__, _HOMES)

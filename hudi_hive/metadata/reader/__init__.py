@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.metadata.reader.column_indexes import BLOOM_FILTERS, SECONDARY_PREFIX
 from hudi_hive.metadata.reader.definitions import (
     EXPRESSION_PREFIX,
@@ -160,9 +160,5 @@ _HOMES = {
     "REPLACED_SCHEMA": "changes",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers need no changes of the table."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.metadata.reader.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.metadata.reader' has no attribute {name!r}")
+# Loaded on first use: readers need no changes of the table.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.core.incremental import (
     CommitRange,
@@ -83,9 +83,5 @@ _HOMES = {
     "with_skip_filter": "skipping",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: snapshots need neither batches of commits nor plans by partition."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.plan.core.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.plan.core' has no attribute {name!r}")
+# Loaded on first use: snapshots need neither batches of commits nor plans by partition.
+__getattr__ = lazy_names(__name__, _HOMES)

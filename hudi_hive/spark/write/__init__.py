@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hudi_hive.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from hudi_hive.spark.write.bootstrapping import bootstrap
@@ -115,9 +116,5 @@ _HOMES = {
     "write_changes": "changes",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: tasks need a quarter of it, and each of Spark's Python workers loads anew what they need."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.spark.write.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.spark.write' has no attribute {name!r}")
+# Loaded on first use: tasks need a quarter of it, and each of Spark's Python workers loads anew what they need.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.sync.run.recorded_config import recorded_sync_config
 from hudi_hive.sync.run.report import StepTime, SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
@@ -69,9 +69,5 @@ _HOMES = {
     "sync_many": "many",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: a sync of one table needs no more than the tool."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.sync.run.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.sync.run' has no attribute {name!r}")
+# Loaded on first use: a sync of one table needs no more than the tool.
+__getattr__ = lazy_names(__name__, _HOMES)

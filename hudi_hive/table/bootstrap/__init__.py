@@ -8,9 +8,9 @@ Source: docs/format.md#bootstrapped-tables.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.table.bootstrap.names import is_skeleton, of_skeletons
 from hudi_hive.table.bootstrap.opening import open_table_file, source_file
 
@@ -34,9 +34,5 @@ _HOMES = {
     "write_index": "index_writer",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: few tables are bootstrapped."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.table.bootstrap.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.table.bootstrap' has no attribute {name!r}")
+# Loaded on first use: few tables are bootstrapped.
+__getattr__ = lazy_names(__name__, _HOMES)

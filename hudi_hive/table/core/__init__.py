@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
 from hudi_hive.table.core.external_files import external_commit, refuse_external_files, refuse_unlisted_files
 from hudi_hive.table.core.generations import refuse_earlier_table
@@ -40,9 +40,5 @@ _HOMES = {
     "slice_rows": "overview",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers make no tables."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.table.core.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.table.core' has no attribute {name!r}")
+# Loaded on first use: readers make no tables.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.table.keys.partition_paths import (
     ALL_PARTITIONS,
     DEFAULT_PARTITION,
@@ -74,9 +74,5 @@ _HOMES = {
     "stored_bucket_rules": "bucket_rules",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers need the names of partitions alone."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.table.keys.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.table.keys' has no attribute {name!r}")
+# Loaded on first use: readers need the names of partitions alone.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -5,9 +5,9 @@ Source: docs/format.md#timeline.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.timeline.core.instant_files import timeline_folder
 from hudi_hive.timeline.core.timeline import Timeline
 
@@ -38,9 +38,5 @@ _HOMES = {
     "staging_folder": "writer",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers write no instants."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.timeline.core.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.timeline.core' has no attribute {name!r}")
+# Loaded on first use: readers write no instants.
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -5,9 +5,9 @@ Source: docs/format.md#commit-metadata, docs/format.md#plans.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hudi_hive.lazy_names import lazy_names
 from hudi_hive.timeline.payloads.commit import LOG_WRITES_SCHEMA, CommitMetadata, decode_commit
 from hudi_hive.timeline.payloads.payload import Fields, corrupt, decode_payload
 
@@ -152,9 +152,5 @@ _HOMES = {
     "model_text": "avro_models",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds
-    """Loaded on first use: readers need commits, and few of them plans."""
-    if name in _HOMES:
-        return getattr(import_module(f"hudi_hive.timeline.payloads.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hudi_hive.timeline.payloads' has no attribute {name!r}")
+# Loaded on first use: readers need commits, and few of them plans.
+__getattr__ = lazy_names(__name__, _HOMES)
