@@ -9,8 +9,11 @@ Source: docs/format.md#contents.
 from __future__ import annotations
 
 from hudi_hive.formats.properties import format_properties, parse_properties
+from hudi_hive.formats.varints import signed_varint, varint
 
 __all__ = [
     "format_properties",
     "parse_properties",
+    "signed_varint",
+    "varint",
 ]

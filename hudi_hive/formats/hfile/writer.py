@@ -24,6 +24,7 @@ from hudi_hive.errors import UnsupportedFormatError
 from hudi_hive.formats.gzip_codec import pack
 from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import blocks
+from hudi_hive.formats.varints import varint
 
 _BLOCK_BYTES: Final = 1 << 16
 _CHUNK_ROWS: Final = 1 << 17
@@ -199,8 +200,8 @@ def _own_info(rows: pa.Array, row_sizes: Sizes, value_sizes: Sizes) -> dict[str,
 
 
 def _trailer(numbers: Mapping[int, int], codec: int) -> bytes:
-    message = b"".join(_varint(field << 3) + _varint(value) for field, value in numbers.items())
-    message += _varint(11 << 3 | 2) + _delimited(_COMPARATOR) + _varint(12 << 3) + _varint(codec)
+    message = b"".join(varint(field << 3) + varint(value) for field, value in numbers.items())
+    message += varint(11 << 3 | 2) + _delimited(_COMPARATOR) + varint(12 << 3) + varint(codec)
     trailer = blocks.TRAILER_MAGIC + _delimited(message)
     return trailer.ljust(blocks.TRAILER_SIZE - 4, b"\0") + b"\3" + (3).to_bytes(3, "big")
 
@@ -210,17 +211,7 @@ def _pair(name: str, value: bytes) -> bytes:
 
 
 def _delimited(data: bytes) -> bytes:
-    return _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    """Encode a non-negative number as a protobuf varint."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return varint(len(data)) + data
 
 
 def _hadoop_vint(value: int) -> bytes:

@@ -12,7 +12,7 @@ from hudi_hive.formats.orc.footer import read_stripes
 from hudi_hive.formats.orc.held_output import HeldOutput
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
-from hudi_hive.formats.orc.tail import JULIAN, PROLEPTIC_GREGORIAN, parse_tail, read_tail, varint
+from hudi_hive.formats.orc.tail import JULIAN, PROLEPTIC_GREGORIAN, parse_tail, read_tail
 from hudi_hive.formats.orc.wide_timestamps import is_out_of_range, read_wide_stripe
 from hudi_hive.formats.orc.writable import writable
 
@@ -40,6 +40,5 @@ __all__ = [
     "read_tail",
     "read_wide_stripe",
     "stripe_ranges",
-    "varint",
     "writable",
 ]

@@ -35,7 +35,8 @@ from hudi_hive.formats.orc.made_columns import (
     unpacked_block,
     with_replaced,
 )
-from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, varint
+from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field
+from hudi_hive.formats.varints import varint
 
 _MAGIC: Final = b"ORC"
 _KINDS: Final = {"int": 3, "bigint": 4}

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
 from hudi_hive.formats.orc.run_lengths import constant_runs, counting_runs, number_runs, zigzag
-from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, replaced_numbers, varint
+from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, replaced_numbers
+from hudi_hive.formats.varints import varint
 
 BLOCK: Final = 64 * 1024
 """Size of a compression block, which the writer of other columns must use, too."""

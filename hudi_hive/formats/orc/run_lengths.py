@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_hive.formats.orc.footer import read_varint
-from hudi_hive.formats.orc.tail import varint
+from hudi_hive.formats.varints import varint
 
 Numbers = npt.NDArray[np.uint64]
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.varints import varint
 
 JULIAN: Final = 1
 """The calendar of days that is Julian before 1582-10-15, which Hive 4 writes."""
@@ -29,7 +30,6 @@ _FOOTER_LENGTH, _PACKING, _BLOCK, _MAGIC = 1, 2, 3, 8000
 _STRIPE, _METADATA, _ROWS, _CALENDAR = 3, 5, 6, 11
 _STRIPE_ROWS: Final = 5
 _DEFAULT_BLOCK: Final = 256 * 1024
-_BYTES: Final = tuple(bytes([value]) for value in range(128))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +191,3 @@ def number_field(number: int, value: int) -> bytes:
 def bytes_field(number: int, value: bytes) -> bytes:
     """A protobuf field that holds bytes, a text or a message."""
     return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def varint(value: int) -> bytes:
-    """Encode a non-negative number as a varint."""
-    if value < 128:  # most are
-        return _BYTES[value]
-    result = bytearray()
-    while value > 127:
-        result.append(value & 127 | 128)
-        value >>= 7
-    result.append(value)
-    return bytes(result)

@@ -32,14 +32,12 @@ class Field(NamedTuple):
     Attributes:
         number: its id.
         kind: its type.
-        header: where its header begins.
         start: where its value begins.
         end: behind its value.
     """
 
     number: int
     kind: int
-    header: int
     start: int
     end: int
 
@@ -56,18 +54,18 @@ def fields(data: bytes, position: int) -> Iterator[Field]:
     """
     number = 0
     while True:
-        header, byte = position, _byte(data, position)
+        byte = _byte(data, position)
         position += 1
         kind, delta = byte & 0x0F, byte >> 4
         if not kind:
-            yield Field(0, 0, header, position, position)
+            yield Field(0, 0, position, position)
             return
         if delta:
             number += delta
         else:
             number, position = integer(data, position)
         end = _behind(data, position, kind, 0)
-        yield Field(number, kind, header, position, end)
+        yield Field(number, kind, position, end)
         position = end
 
 
@@ -81,9 +79,7 @@ def structs(data: bytes, position: int) -> Iterator[int]:
     Raises:
         CompactError: the bytes are no such list.
     """
-    count, kind, position = _list_header(data, position)
-    if count and kind != STRUCT:
-        raise CompactError(f"a list of type {kind} in place of structs")
+    count, position = _items(data, position, STRUCT)
     for _ in range(count):
         yield position
         position = _behind(data, position, STRUCT, 0)
@@ -99,9 +95,7 @@ def texts(data: bytes, position: int) -> Iterator[bytes]:
     Raises:
         CompactError: the bytes are no such list.
     """
-    count, kind, position = _list_header(data, position)
-    if count and kind != _BINARY:
-        raise CompactError(f"a list of type {kind} in place of texts")
+    count, position = _items(data, position, _BINARY)
     for _ in range(count):
         length, start = _varint(data, position)
         position = _inside(data, start + length)
@@ -112,17 +106,6 @@ def integer(data: bytes, position: int) -> tuple[int, int]:
     """The 16-, 32- or 64-bit number at a position, and where its bytes end."""
     value, position = _varint(data, position)
     return (value >> 1) ^ -(value & 1), position
-
-
-def integer_bytes(value: int) -> bytes:
-    """The bytes of a 32- or 64-bit number."""
-    rest = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
 
 
 def _behind(data: bytes, position: int, kind: int, depth: int) -> int:
@@ -177,6 +160,14 @@ def _behind_items(data: bytes, position: int, count: int, kinds: tuple[int, ...]
 
 
 _CONTAINERS: Final = {_LIST: _behind_list, _SET: _behind_list, _MAP: _behind_map, STRUCT: _behind_struct}
+
+
+def _items(data: bytes, position: int, kind: int) -> tuple[int, int]:
+    """Items of a list of a type, and where they begin."""
+    count, of_list, position = _list_header(data, position)
+    if count and of_list != kind:
+        raise CompactError(f"a list of type {of_list} in place of {'structs' if kind == STRUCT else 'texts'}")
+    return count, position
 
 
 def _list_header(data: bytes, position: int) -> tuple[int, int, int]:

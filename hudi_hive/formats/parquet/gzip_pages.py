@@ -21,11 +21,11 @@ from hudi_hive.formats.parquet.compact import (
     Field,
     fields,
     integer,
-    integer_bytes,
     structs,
     texts,
 )
 from hudi_hive.formats.parquet.page_header import PageHeader, packed_page_header, read_page_header
+from hudi_hive.formats.varints import signed_varint
 
 _MAGIC: Final = b"PAR1"
 _GZIP_CODEC: Final = 2
@@ -247,4 +247,4 @@ class GzipPages:
 
 
 def _changed(field: Field, value: int) -> _Edit:
-    return _Edit(field.start, field.end, integer_bytes(value))
+    return _Edit(field.start, field.end, signed_varint(value))

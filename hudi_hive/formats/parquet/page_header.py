@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hudi_hive.formats.parquet.compact import I32, CompactError, fields, integer, integer_bytes
+from hudi_hive.formats.parquet.compact import I32, CompactError, fields, integer
+from hudi_hive.formats.varints import signed_varint
 
 _UNCOMPRESSED, _COMPRESSED, _CHECKSUM = 2, 3, 4
 _ONE_FURTHER: Final = 0x10
@@ -72,9 +73,9 @@ def packed_page_header(data: bytes, header: PageHeader, compressed: int, checksu
     return b"".join(
         (
             data[header.start : header.size_start],
-            integer_bytes(compressed),
+            signed_varint(compressed),
             bytes([_ONE_FURTHER | I32]),
-            integer_bytes(signed),
+            signed_varint(signed),
             bytes([following - _ONE_FURTHER]),
             data[header.size_end + 1 : header.end],
         )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.formats import signed_varint
 from hudi_hive.formats.base import WRAPPERS
 from hudi_hive.metadata.reader import rows_of_groups
 from hudi_hive.metadata.writer.record_schema import branches
@@ -191,7 +192,7 @@ def record_locations(
     distinct = distinct.combine_chunks() if isinstance(distinct, pa.ChunkedArray) else distinct
     ids, encodings = _file_ids(distinct.dictionary.to_pylist())
     place = distinct.indices
-    tail = _PRESENT + _long(millis) if isinstance(millis, int) else _optional_longs(millis)
+    tail = _PRESENT + signed_varint(millis) if isinstance(millis, int) else _optional_longs(millis)
     parts: list[pa.Array | bytes] = [_head(RECORD_INDEX_TYPE), _NULL, _NULL, _NULL, _PRESENT]
     parts += [_optional_texts(partitions), ids.take(place), tail, encodings.take(place)]
     if version >= 8:
@@ -227,22 +228,12 @@ def _behind(version: int, field: int) -> int:
 
 
 def _head(kind: int) -> bytes:
-    return _HEAD + _long(kind)
-
-
-def _long(value: int) -> bytes:
-    value = (value << 1) ^ (value >> 63)
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return _HEAD + signed_varint(kind)
 
 
 def _text(value: str) -> bytes:
     data = value.encode()
-    return _long(len(data)) + data
+    return signed_varint(len(data)) + data
 
 
 def _file_ids(ids: list[str]) -> tuple[pa.Array, pa.Array]:
@@ -251,9 +242,9 @@ def _file_ids(ids: list[str]) -> tuple[pa.Array, pa.Array]:
     for file_id in ids:
         halves = _uuid_halves(file_id)
         high, low, index, text, encoding = (*halves, "", 0) if halves is not None else (-1, -1, -1, file_id, 1)
-        numbers = b"".join(_PRESENT + _long(value) for value in (high, low, index))
+        numbers = b"".join(_PRESENT + signed_varint(value) for value in (high, low, index))
         fields.append(numbers + _PRESENT + _text(text))
-        encodings.append(_long(encoding))
+        encodings.append(signed_varint(encoding))
     return pa.array(fields, pa.binary()), pa.array(encodings, pa.binary())
 
 
@@ -281,7 +272,7 @@ def _bounds(bounds: pa.Array, version: int) -> pa.Array:
         values = pc.struct_field(bounds, name)
         if values.null_count == len(values):
             continue
-        encoded = _join(_long(number), _wrapped(name, values))
+        encoded = _join(signed_varint(number), _wrapped(name, values))
         result = pc.if_else(pc.is_valid(values), encoded, result)
     return result
 

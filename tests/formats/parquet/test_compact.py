@@ -10,7 +10,8 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hudi_hive.formats.parquet import CompactError, read_page_header
-from hudi_hive.formats.parquet.compact import I32, I64, fields, integer, integer_bytes, structs, texts
+from hudi_hive.formats.parquet.compact import I32, I64, fields, integer, structs, texts
+from hudi_hive.formats.varints import signed_varint
 
 SCALARS = (TType.BOOL, TType.BYTE, TType.I16, TType.I32, TType.I64, TType.DOUBLE, TType.STRING)
 KINDS = {TType.I32: I32, TType.I64: I64}
@@ -92,7 +93,7 @@ def test_fields_are_those_that_the_library_wrote(seed: int):
 
 @pytest.mark.parametrize("value", [0, -1, 1, 63, 64, -64, -65, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)])
 def test_numbers_are_written_as_they_are_read(value: int):
-    data = integer_bytes(value)
+    data = signed_varint(value)
     assert integer(data, 0) == (value, len(data))
     buffer = TMemoryBuffer()
     protocol = TCompactProtocol(buffer)

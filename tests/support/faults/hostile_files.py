@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_hive.formats import varint as protobuf_varint
 from hudi_hive.formats.base import open_base_file
 from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.formats.orc import read_stripes
-from hudi_hive.formats.orc import varint as protobuf_varint
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs import decode_block
 from tests.support.faults.hostile_cases import NULLS, SIZE, CaseSet, apart, varint
