@@ -303,7 +303,7 @@ class TagRows:
         idle = pc.and_(new, marked.take(tags.column("row").combine_chunks()))  # deletes what is nowhere
         moved = pc.fill_null(pc.not_equal(tags.column("current_partition"), tags.column("partition")), False)
         gone, tags = tags.filter(moved), tags.filter(pc.invert(idle))
-        lines = with_partitions(self.index.client, rows.take(tags.column("row")), tags.column("partition"))
+        lines = with_partitions(self.index.client, self.spec, rows.take(tags.column("row")), tags.column("partition"))
         places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
         new = pc.is_null(tags.column("file_id"))
         positions = pc.if_else(new, pa.scalar(None, pa.int64()), _positions(tags))

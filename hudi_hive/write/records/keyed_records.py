@@ -85,7 +85,7 @@ class KeyedRecords:
         line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
         there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
         paths = pc.coalesce(there, self.rows.column(PARTITION_PATH))
-        return replace(self, rows=with_partitions(client, self.rows, paths))
+        return replace(self, rows=with_partitions(client, self.spec, self.rows, paths))
 
     def partitions(self) -> list[str]:
         """Partition paths of the rows."""

@@ -18,7 +18,7 @@ from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import PARTITION_PATH
 
 
-def with_partitions(client: MetaClient, rows: pa.Table, paths: pa.Array | pa.ChunkedArray) -> pa.Table:
+def with_partitions(client: MetaClient, spec: MergeSpec, rows: pa.Table, paths: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Rows with the partition paths that they are written to, and with the values that these tell.
 
     Columns whose values key generators format (times, decimals …) are not asked by their paths, and stay, as do those
@@ -26,18 +26,23 @@ def with_partitions(client: MetaClient, rows: pa.Table, paths: pa.Array | pa.Chu
 
     Args:
         client: the table.
+        spec: how its records merge.
         rows: their own partition path, and the table's columns.
         paths: of the partition that each row is written to.
     """
     at = rows.schema.get_field_index(PARTITION_PATH)
     elsewhere = pc.not_equal(rows.column(at), paths).fill_null(False)
     if pc.any(elsewhere, min_count=0).as_py() and client.config.is_partitioned:
-        rows = _with_values(client, rows, paths, elsewhere)
+        rows = _with_values(client, spec, rows, paths, elsewhere)
     return rows.set_column(at, rows.schema.field(at), paths)
 
 
 def _with_values(
-    client: MetaClient, rows: pa.Table, paths: pa.Array | pa.ChunkedArray, elsewhere: pa.ChunkedArray
+    client: MetaClient,
+    spec: MergeSpec,
+    rows: pa.Table,
+    paths: pa.Array | pa.ChunkedArray,
+    elsewhere: pa.ChunkedArray,
 ) -> pa.Table:
     config = client.config
     try:
@@ -49,7 +54,7 @@ def _with_values(
         )
     except PartitionValueError:
         return rows  # such paths tell filters nothing
-    merging = MergeSpec.from_config(config).columns(rows.schema)
+    merging = spec.columns(rows.schema)
     fields = (client.avro_schema() or {"fields": []})["fields"]
     required = [field["name"] for field in fields if "null" not in field["type"]]
     for name in prunable_fields(client):
