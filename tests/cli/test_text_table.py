@@ -59,7 +59,7 @@ def test_other_tables_are_left_to_rich(by_rich, capsys, names, cell):
 
 
 @pytest.mark.parametrize(("variable", "value"), [("FORCE_COLOR", "1"), ("TTY_COMPATIBLE", "1")])
-def test_a_table_has_styles_where_they_are_asked_for(monkeypatch, capsys, variable, value):
+def test_tables_are_printed_in_bold_where_the_environment_wants_it(monkeypatch, capsys, variable, value):
     monkeypatch.setenv(variable, value)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)

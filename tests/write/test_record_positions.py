@@ -70,7 +70,7 @@ def test_updates_and_deletes_tell_their_rows(tmp_path, index, ordering, version)
     assert effects(table) == effects(table, BY_KEY)
 
 
-def test_blocks_have_no_positions_without_the_option_or_an_index_that_tells_rows(tmp_path):
+def test_log_blocks_have_no_record_positions_without_the_option_or_with_other_indexes(tmp_path):
     cases = {
         "off": ({"hoodie.write.record.positions": "false"}, {}),
         "version 6": ({}, {"version": 6}),

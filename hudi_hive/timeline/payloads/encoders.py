@@ -13,31 +13,11 @@ from typing import Any, Final
 from hudi_hive.errors import TimelineError
 from hudi_hive.formats.avro import write_container
 from hudi_hive.timeline.payloads.avro_models import field_names, model_schema
-from hudi_hive.timeline.payloads.plan_encoders import (
-    encode_clean_metadata,
-    encode_cleaner_plan,
-    encode_compaction_plan,
-    encode_requested_replace,
-    encode_restore_metadata,
-    encode_restore_plan,
-    encode_rollback_metadata,
-    encode_rollback_plan,
-    encode_savepoint_metadata,
-)
 
 __all__ = [
     "REPLACING_OPERATIONS",
     "NewCommitMetadata",
-    "encode_clean_metadata",
-    "encode_cleaner_plan",
     "encode_commit",
-    "encode_compaction_plan",
-    "encode_requested_replace",
-    "encode_restore_metadata",
-    "encode_restore_plan",
-    "encode_rollback_metadata",
-    "encode_rollback_plan",
-    "encode_savepoint_metadata",
 ]
 
 REPLACING_OPERATIONS: Final = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION", "CLUSTER"})
