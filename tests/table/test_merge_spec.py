@@ -16,6 +16,7 @@ from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
 from hudi_hive.table.properties.config import TableConfig
 
 MODEL = "org.apache.hudi.common.model."
+PATH = "file:/t/.hoodie/hoodie.properties"
 
 
 def spec(version, **properties):
@@ -33,7 +34,7 @@ def spec(version, **properties):
         "keygen": "hoodie.table.keygenerator.type",
     }
     base |= {names.get(key, key): value for key, value in properties.items()}
-    return MergeSpec.from_config(TableConfig.from_properties(base))
+    return MergeSpec.from_config(TableConfig.from_properties(base, PATH))
 
 
 @pytest.mark.parametrize(
@@ -102,13 +103,15 @@ def test_partial_modes_and_markers():
     ],
 )
 def test_unknown_options_are_refused_by_name(version, properties, named):
-    with pytest.raises(UnsupportedTableError, match=named):
+    with pytest.raises(UnsupportedTableError, match=named) as caught:
         spec(version, **properties)
+    assert caught.value.path == PATH
 
 
 def test_half_a_delete_marker_is_refused():
-    with pytest.raises(InvalidPropertiesError, match="go together"):
+    with pytest.raises(InvalidPropertiesError, match="go together") as caught:
         spec(9, **{"hoodie.payload.delete.field": "op"})
+    assert caught.value.path == PATH
 
 
 def test_columns_that_merging_reads():

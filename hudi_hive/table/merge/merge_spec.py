@@ -333,7 +333,9 @@ def _delete_marker(config: TableConfig, payload: str | None) -> tuple[str | None
         return _DEBEZIUM_MARKER
     if (field is None) != (marker is None):
         raise InvalidPropertiesError(
-            f"{_DELETE_FIELD} and {_DELETE_MARKER} go together, one is missing", remedy="set both or none"
+            f"{_DELETE_FIELD} and {_DELETE_MARKER} go together, one is missing",
+            path=config.path,
+            remedy="set both or none",
         )
     return field, marker
 
@@ -360,4 +362,5 @@ def _refused(config: TableConfig, what: str, call: str | None = None) -> Unsuppo
     """The error; with the call that registers a merger, where one may be registered."""
     remedy = "query read_optimized, which shows base files alone"
     remedy = remedy if call is None else f"register a Python merger by {call}, or {remedy}"
-    return UnsupportedTableError(f"{what}: how records of table {config.name} merge is not known", remedy=remedy)
+    message = f"{what}: how records of table {config.name} merge is not known"
+    return UnsupportedTableError(message, path=config.path, remedy=remedy)

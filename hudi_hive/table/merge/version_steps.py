@@ -45,8 +45,10 @@ def merge_changes(config: TableConfig, target: int) -> Changes:
         target: the version of after.
 
     Raises:
-        UnsupportedTableError: the table merges in a way that the target version does not have.
+        UnsupportedTableError: the table merges in a way that the target version does not have, or that is not known.
     """
+    if config.version >= 8 and _mode(config) not in (CUSTOM, *PAYLOAD_OF_MODE):
+        raise _refused(config, f"{HOODIE_RECORD_MERGE_MODE}={config.merge_mode}", target)
     steps = {(6, 8): _to_8, (8, 9): _to_9, (9, 8): _from_9, (8, 6): _from_8}
     step = steps.get((config.version, target))
     return {} if step is None else step(config)
@@ -59,6 +61,10 @@ def _of_mode(mode: str, payload: str) -> Changes:
         HOODIE_COMPACTION_RECORD_MERGER_STRATEGY: STRATEGY_OF_MODE[mode],
         HOODIE_COMPACTION_PAYLOAD_CLASS: payload,
     }
+
+
+def _mode(config: TableConfig) -> str:
+    return (config.merge_mode or (EVENT_TIME if config.ordering_fields else COMMIT_TIME)).upper()
 
 
 def _to_8(config: TableConfig) -> Changes:
@@ -78,7 +84,7 @@ def _from_8(config: TableConfig) -> Changes:
     """Version 6 goes by the payload class alone."""
     if config.payload_class is not None:
         return {}
-    mode = (config.merge_mode or (EVENT_TIME if config.ordering_fields else COMMIT_TIME)).upper()
+    mode = _mode(config)
     if mode == CUSTOM:
         raise _refused(config, "merge mode CUSTOM without a payload class", 6)
     return {HOODIE_COMPACTION_PAYLOAD_CLASS: PAYLOAD_OF_MODE[mode]}
@@ -113,7 +119,7 @@ def _from_9(config: TableConfig) -> Changes:
         raise _refused(config, f"{len(config.ordering_fields)} ordering fields", 8)
     properties: Mapping[str, str] = config.properties
     legacy = (properties.get(HOODIE_TABLE_LEGACY_PAYLOAD_CLASS) or "").strip()
-    mode = (config.merge_mode or (EVENT_TIME if config.ordering_fields else COMMIT_TIME)).upper()
+    mode = _mode(config)
     changes: Changes = {
         HOODIE_TABLE_ORDERING_FIELDS: None,
         HOODIE_TABLE_LEGACY_PAYLOAD_CLASS: None,
@@ -137,5 +143,6 @@ def _from_9(config: TableConfig) -> Changes:
 def _refused(config: TableConfig, what: str, target: int) -> UnsupportedTableError:
     return UnsupportedTableError(
         f"table {config.name} has {what}, which is not carried over to version {target}",
+        path=config.path,
         remedy=f"copy the rows into a new table of version {target}",
     )

@@ -99,6 +99,7 @@ class TableConfig:
         cdc_enabled, cdc_logging_mode: change data capture; the mode upper-cased.
         bootstrap_base_path: source of a bootstrapped table, or None.
         bootstrap_index_enabled: a bootstrap index tells the source files of skeletons.
+        path: the file of the properties, for messages; None where they come from none.
     """
 
     properties: Mapping[str, str] = field(repr=False)
@@ -131,6 +132,7 @@ class TableConfig:
     cdc_logging_mode: str
     bootstrap_base_path: str | None
     bootstrap_index_enabled: bool
+    path: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_bootstrapped(self) -> bool:
@@ -245,6 +247,7 @@ class TableConfig:
             cdc_logging_mode=(get.text(HOODIE_TABLE_CDC_SUPPLEMENTAL_LOGGING_MODE) or "DATA_BEFORE_AFTER").upper(),
             bootstrap_base_path=get.text(HOODIE_BOOTSTRAP_BASE_PATH),
             bootstrap_index_enabled=_bootstrap_index(get),
+            path=path,
         )
 
 

@@ -199,6 +199,9 @@ def test_ways_of_merging_that_a_version_lacks_are_refused() -> None:
             "Mine",
         ),
         (at_8, {"hoodie.compaction.payload.class": "", "hoodie.record.merge.mode": "CUSTOM"}, 6, "without a payload"),
+        (at_8, {"hoodie.compaction.payload.class": "", "hoodie.record.merge.mode": "DAMAGED"}, 6, "merge.mode=DAMAGED"),
+        (at_8, {"hoodie.record.merge.mode": "DAMAGED"}, 9, "merge.mode=DAMAGED"),
+        (at_9, {"hoodie.record.merge.mode": "DAMAGED"}, 8, "merge.mode=DAMAGED"),
     ):
         changed = TableConfig.from_properties({**config.properties, **more})
         with pytest.raises(UnsupportedTableError, match=words):
