@@ -1,9 +1,9 @@
-"""Writing DataFrames: rows a second of a bulk insert and of an upsert of a tenth, beside real Hudi on Spark 3.5.
+"""Writing DataFrames: rows a second of a bulk insert and of two upserts of a tenth, beside real Hudi on Spark 3.5.
 
-``python benchmarks/spark_write.py [--rows 2000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]``: both
-sides write the same rows with the same options into tables of version 8, the metadata table on, in turn; each first
-writes a small table to warm up. CPU and peak memory are those of the JVM and all processes below it (Linux only), the
-latter sampled.
+``python benchmarks/spark_write.py [--rows 4000000] [--cores 2] [--memory 2g] [--hudi 1.0.2] [--kinds COW,MOR]``: both
+sides write the same rows, which they read from Parquet files, with the same options into tables of version 8, the
+metadata table on, write by write in turn; each first writes a small table of the kind to warm up. CPU and peak memory
+are those of the JVM and all processes below it (Linux only), the latter sampled.
 """
 
 from __future__ import annotations
@@ -122,8 +122,11 @@ def session_of(name: str, cores: int, memory: str) -> SparkSession:
     return spark
 
 
-def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: list[str]) -> None:
-    """One side, in a process of its own: prints a line of JSON for each measured write."""
+STEPS = ("bulk_insert", "upsert of a tenth", "upsert of another")
+
+
+def side(name: str, folder: Path, rows: int, cores: int, memory: str) -> None:
+    """One side, in a process of its own: for each line with a kind and a step it prints a line of JSON."""
     from pyspark.sql import functions as sql
 
     spark = session_of(name, cores, memory)
@@ -143,6 +146,11 @@ def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: lis
             )
         )
 
+    def stored(frame, what: str):
+        path = str(folder / f"{name}_{what}.parquet")
+        frame.write.parquet(path)
+        return spark.read.parquet(path)
+
     def write(frame, path: Path, kind: str, operation: str) -> dict[str, float]:
         with Peak() as peak:
             started, spent = time.perf_counter(), cpu_seconds(os.getpid())
@@ -151,48 +159,71 @@ def side(name: str, folder: Path, rows: int, cores: int, memory: str, kinds: lis
             seconds = time.perf_counter() - started
             return {"seconds": seconds, "cpu": cpu_seconds(os.getpid()) - spent, "peak": peak.bytes}
 
-    for kind in kinds:
-        warm = folder / f"{name}_{kind}_warm"
-        write(trips(0, 1000, 1), warm, kind, "bulk_insert")
-        write(trips(0, 100, 2), warm, kind, "upsert")
+    # Rows come from files, as those of users: what making them costs is none of the write's.
+    sources = {STEPS[0]: stored(trips(0, rows, 1), "inserted")}
+    for number, step in enumerate(STEPS[1:]):
+        sources[step] = stored(trips(0, rows, 2 + number).where(f"hash(id) % 10 = {number}"), f"upserted_{number}")
+    counts = {step: frame.count() for step, frame in sources.items()}
+    print("told {}", flush=True)
+    for line in sys.stdin:
+        kind, step = line.rstrip().split(" ", 1)
         table = folder / f"{name}_{kind}"
-        taken = write(trips(0, rows, 1), table, kind, "bulk_insert")
-        print("told " + json.dumps({"kind": kind, "what": "bulk_insert", "rows": rows, **taken}), flush=True)
-        taken = write(trips(0, rows, 2).where("hash(id) % 10 = 0"), table, kind, "upsert")
-        print(
-            "told " + json.dumps({"kind": kind, "what": "upsert of a tenth", "rows": rows // 10, **taken}), flush=True
-        )
-        count = spark.read.format("hudi").load(str(table)).count()
-        assert count == rows, f"{name} {kind}: {count} rows"
+        if step == STEPS[0]:  # warm up
+            for count, operation in ((1000, "bulk_insert"), (100, "upsert")):
+                write(trips(0, count, 1), folder / f"{name}_{kind}_warm", kind, operation)
+        taken = write(sources[step], table, kind, step.partition(" ")[0])
+        read = spark.read.format("hudi").load(str(table)).count()
+        assert read == rows, f"{name} {kind}: {read} rows"
+        print("told " + json.dumps({"rows": counts[step], **taken}), flush=True)
     spark.stop()
 
 
-def run(name: str, folder: Path, options: argparse.Namespace) -> dict[tuple[str, str], dict[str, float]]:
-    """A side's measurements by table type and operation."""
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    if name != "ours":
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-        from tools.real_hudi import class_path
+class Side:
+    """The process of one side."""
 
-        bundle, _, jars = class_path(release=name).partition(os.pathsep)
-        home = Path(jars).parents[1]
-        zipped = next((home / "python" / "lib").glob("py4j-*.zip"))
-        environment |= {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join([str(home.parent), str(zipped)])}
-        environment["HUDI_BUNDLE"] = bundle
-    arguments = ["--side", name, "--folder", str(folder), "--rows", str(options.rows), "--cores", str(options.cores)]
-    arguments += ["--memory", options.memory, "--kinds", options.kinds]
-    with (folder / f"{name}.log").open("w") as log:
-        command = [sys.executable, __file__, *arguments]
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{name} failed: {(folder / f'{name}.log').read_text()[-2000:]}")
-    lines = [json.loads(line[5:]) for line in done.stdout.splitlines() if line.startswith("told ")]
-    return {(line["kind"], line["what"]): line for line in lines}
+    def __init__(self, name: str, folder: Path, options: argparse.Namespace) -> None:
+        self._name, self._log = name, folder / f"{name}.log"
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        if name != "ours":
+            sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+            from tools.real_hudi import class_path
+
+            bundle, _, jars = class_path(release=name).partition(os.pathsep)
+            home = Path(jars).parents[1]
+            zipped = next((home / "python" / "lib").glob("py4j-*.zip"))
+            environment |= {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join([str(home.parent), str(zipped)])}
+            environment["HUDI_BUNDLE"] = bundle
+        command = [sys.executable, __file__, "--side", name, "--folder", str(folder), "--rows", str(options.rows)]
+        command += ["--cores", str(options.cores), "--memory", options.memory]
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        self._answer()
+
+    def take(self, kind: str, step: str) -> dict[str, float]:
+        """Do a step, and say what it took."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{kind} {step}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+    def _answer(self) -> dict[str, float]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("told "):
+                answer: dict[str, float] = json.loads(line[5:])
+                return answer
+        raise RuntimeError(f"{self._name} failed: {self._log.read_text()[-2000:]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--memory", default="2g")
     parser.add_argument("--hudi", default="1.0.2")
@@ -201,21 +232,23 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     if options.side:
-        kinds = options.kinds.split(",")
-        side(options.side, options.folder, options.rows, options.cores, options.memory, kinds)
+        side(options.side, options.folder, options.rows, options.cores, options.memory)
         return
     with tempfile.TemporaryDirectory() as folder:
-        theirs = run(options.hudi, Path(folder), options)
-        ours = run("ours", Path(folder), options)
-    for key, mine in ours.items():
-        other = theirs[key]
-        rates = [line["rows"] / line["seconds"] for line in (mine, other)]
-        print(
-            f"{key[0]} {key[1]}: hudi_hive {rates[0]:,.0f} rows/s, {mine['cpu']:.1f} CPU-s, "
-            f"peak {mine['peak'] / 1e9:.2f} GB; Hudi {options.hudi} {rates[1]:,.0f} rows/s, {other['cpu']:.1f} CPU-s, "
-            f"peak {other['peak'] / 1e9:.2f} GB: x{rates[0] / rates[1]:.2f} rows/s, "
-            f"x{other['cpu'] / mine['cpu']:.2f} of CPU"
-        )
+        sides = [Side(name, Path(folder), options) for name in (options.hudi, "ours")]
+        for kind in options.kinds.split(","):
+            for step in STEPS:
+                theirs, ours = (one.take(kind, step) for one in sides)
+                rates = [line["rows"] / line["seconds"] for line in (ours, theirs)]
+                print(
+                    f"{kind} {step}: hudi_hive {rates[0]:,.0f} rows/s, {ours['cpu']:.1f} CPU-s, "
+                    f"peak {ours['peak'] / 1e9:.2f} GB; Hudi {options.hudi} {rates[1]:,.0f} rows/s, "
+                    f"{theirs['cpu']:.1f} CPU-s, peak {theirs['peak'] / 1e9:.2f} GB: "
+                    f"x{rates[0] / rates[1]:.2f} rows/s, x{theirs['cpu'] / ours['cpu']:.2f} of CPU",
+                    flush=True,
+                )
+        for one in sides:
+            one.stop()
 
 
 if __name__ == "__main__":
