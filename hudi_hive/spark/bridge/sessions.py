@@ -15,7 +15,11 @@ from hudi_hive.spark.versions import SPARK, JavaValue
 
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_MOST_HASHED: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 _TO_FRAME: Final = "toDF"
+
+HASHED_ROWS: Final = 128_000
+"""Rows, or lists of them, that a task holds in a hash table where it would else sort them, in some 60 MB of memory."""
 
 _making = threading.Lock()
 
@@ -66,7 +70,7 @@ def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
     """A session like another one that plans each query once, before it runs.
 
     Adaptive execution runs a job for each shuffle and plans anew behind it. That costs more than it saves where rows
-    are few, or go to tasks that are numbered already.
+    are few, or go to tasks that are numbered already. Nor are lists of values sorted where a task has not too many.
 
     Args:
         spark: the other session, whose settings, views and functions it has.
@@ -79,6 +83,7 @@ def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
     session = python_session(spark._jsparkSession.cloneSession())
     session.conf.set(_ADAPTIVE, "false")
     session.conf.set(_SHUFFLE_PARTITIONS, str(tasks))
+    session.conf.set(_MOST_HASHED, str(HASHED_ROWS))
     if made is not None:
         made.append(_PlanningOnce(spark._jsparkSession, tasks, session))
     return session

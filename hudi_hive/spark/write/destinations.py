@@ -128,11 +128,23 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)
 
 
-def partitions_of(prepared: DataFrame) -> list[str]:
+class PartitionsOfRows(NamedTuple):
+    """The partitions that rows name.
+
+    Attributes:
+        paths: of partitions, ascending.
+        rows: how many rows there are, with those that name none.
+    """
+
+    paths: list[str]
+    rows: int
+
+
+def partitions_of(prepared: DataFrame) -> PartitionsOfRows:
     """Partitions that rows name."""
     with step_jobs(prepared.sparkSession.sparkContext, "find partitions"):
-        paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
-    return sorted(path for path in paths if path is not None)
+        counts = [(row[0], int(row[1])) for row in prepared.groupBy(PARTITION_PATH).count().collect()]
+    return PartitionsOfRows(sorted(path for path, _ in counts if path is not None), sum(rows for _, rows in counts))
 
 
-__all__ = ["Destinations", "TaggedRows", "partitions_of", "with_lines"]
+__all__ = ["Destinations", "PartitionsOfRows", "TaggedRows", "partitions_of", "with_lines"]

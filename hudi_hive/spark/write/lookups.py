@@ -8,9 +8,17 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, step_jobs
+from hudi_hive.spark.bridge import (
+    HASHED_ROWS,
+    from_arrow_schema,
+    in_session,
+    map_in_arrow,
+    repartition_by_number,
+    step_jobs,
+)
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write.rows import TASKS_PER_CORE, with_integer
+from hudi_hive.spark.write.destinations import PartitionsOfRows
+from hudi_hive.spark.write.rows import TASKS_PER_CORE, default_tasks, in_session_of_steps, with_integer
 from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, PLACED_HITS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
 from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
@@ -22,9 +30,20 @@ MOST_ON_DRIVER: Final = 100_000
 _KEYS: Final = pa.schema([("key", pa.string()), ("partition", pa.string())])
 
 
-def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: TaskExecutor) -> DataFrame | None:
-    """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
-    plan = index.plan_lookup(partitions, executor)
+def hits_of(
+    prepared: DataFrame, index: Index, partitions: PartitionsOfRows, executor: TaskExecutor
+) -> DataFrame | None:
+    """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look.
+
+    Hits are kept in hash tables where a task has so few that they fit in memory; else they are sorted, which can spill.
+
+    Args:
+        prepared: the rows.
+        index: of the write.
+        partitions: of the rows.
+        executor: runs what the look-up is planned by.
+    """
+    plan = index.plan_lookup(partitions.paths, executor)
     if not plan.tasks:
         return None
     keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
@@ -34,7 +53,9 @@ def hits_of(prepared: DataFrame, index: Index, partitions: list[str], executor: 
     hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(PLACED_HITS))
     hit = sql.struct(*PLACED_HITS.names[1:])
     by = ["key"] if index.is_global else ["key", "partition"]
-    return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
+    hits = hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
+    few = partitions.rows <= HASHED_ROWS * default_tasks(prepared.sparkSession)
+    return in_session_of_steps(hits.hint("shuffle_hash")) if few else hits
 
 
 def are_nowhere(rows: DataFrame, index: Index, executor: TaskExecutor) -> bool:
@@ -57,7 +78,8 @@ def tagged_rows(
         if not index.is_global:
             same = same & (prepared[PARTITION_PATH] == hits["partition"])
         joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
-    return map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+    tagged = map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+    return tagged if hits is None else in_session(tagged, hits.sparkSession)
 
 
 def parallelism(frame: DataFrame) -> int:

@@ -329,7 +329,7 @@ class SparkWriter(Writer[DataFrame]):
             looks = incoming.may_delete or isinstance(index, BucketIndex)
             if looks:
                 prepared = persist(prepared)
-                named = partitions_of(prepared)
+                named = partitions_of(prepared).paths
             if isinstance(index, BucketIndex):
                 index.start_anew(named)
                 tagged = tagged_rows(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
@@ -431,7 +431,7 @@ class SparkWriter(Writer[DataFrame]):
         step = self._tags(rows, transaction, index, drops=drops)
         tagged = persist(tagged_rows(prepared, hits, index, step, rows.columns))
         self._refuse_duplicates(tagged)
-        lines = with_lines(tagged, partitions)
+        lines = with_lines(tagged, partitions.paths)
         prepared.unpersist()
         return lines
 
