@@ -195,7 +195,9 @@ class IncomingKeys:
 
     def once(self, keys: DataFrame) -> DataFrame:
         """Key and partition path of each record, once."""
-        return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
+        # What follows are steps of Python, each of which costs as much for a task without keys as for one with few.
+        together = keys.repartition(default_tasks(keys.sparkSession), RECORD_KEY)
+        return together.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
 
     def with_places(self) -> DataFrame:
         """Key and partition path of each record, with the file group that its meta columns name as its place."""

@@ -23,8 +23,10 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.write.rows import IncomingKeys, default_tasks
 from hudi_hive.table import MetaClient
 from hudi_hive.write.commit import WriteTransaction
+from hudi_hive.write.options import WriteConfig
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.running.long import long_case, with_long_cases
 
@@ -196,6 +198,23 @@ def test_refused_writes_leave_the_table_as_it_was(spark, tmp_path):
     with pytest.raises(InvalidOptionError, match="name"):
         hudi_spark.write(trips(spark, 0, 5), tmp_path / "other", {})
     assert sorted(item for item in path.rglob("*") if item.is_file()) == before
+
+
+def test_keys_to_delete_come_to_few_tasks(spark, tmp_path):
+    """As many as a shuffle has by the session's settings, 200 of themselves, would each start steps of Python."""
+    path, options = tmp_path / "trips", options_of("MERGE_ON_READ", 9)
+    hudi_spark.write(trips(spark, 0, 5), path, options)
+    client = MetaClient.load(path)
+    before = {name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")}
+    spark.conf.set("spark.sql.shuffle.partitions", "200")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        keys = IncomingKeys(trips(spark, 0, 5), client, WriteConfig.of(options, client.config)).prepared()
+        assert keys.rdd.getNumPartitions() == default_tasks(spark) < 200
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert sorted(row[0] for row in keys.collect()) == ["k0", "k1", "k2", "k3", "k4"]
 
 
 ODD_CITIES = [".hoodie_x", ".hoodiex", "100%", "a:b", "é", "_x"]
