@@ -93,12 +93,9 @@ class Sessions:
         bundle = ""
         if kind != "ours":
             sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-            from tools.real_hudi import class_path
+            from tools.real_hudi import spark_process
 
-            bundle, _, jars = class_path(release=kind).partition(os.pathsep)
-            home = Path(jars).parents[1]
-            zipped = next((home / "python" / "lib").glob("py4j-*.zip"))
-            environment |= {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join([str(home.parent), str(zipped)])}
+            bundle, environment = spark_process(kind)
         command = [sys.executable, __file__, str(self._cores), self._memory, bundle]
         process = subprocess.Popen(
             command,

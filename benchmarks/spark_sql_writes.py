@@ -17,14 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from spark_write import Peak, process_tree, session_of
+from spark_write import Peak, Side, process_tree, session_of
 
 STEPS = ("CTAS", "INSERT", "UPDATE 5 %", "DELETE 1 %", "MERGE 1 %", "MERGE 10 %")
 _SMALL = 2000
@@ -107,7 +106,7 @@ def side(options: argparse.Namespace) -> None:
     for path in made:  # by a session before this one
         source = "hudi" if (path / ".hoodie").is_dir() else "parquet"
         spark.sql(f"CREATE TABLE {path.name} USING {source} LOCATION '{path}'")
-    print("told ready", flush=True)
+    print("told {}", flush=True)
     for line in sys.stdin:
         size, kind, step = line.strip().split(" ", 2)
         table = f"{size}_{kind}"
@@ -118,58 +117,11 @@ def side(options: argparse.Namespace) -> None:
     spark.stop()
 
 
-class Side:
-    """A side's process; ``ask`` has it do something and waits for what it says."""
-
-    def __init__(self, name: str, folder: Path, options: argparse.Namespace) -> None:
-        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-        root = str(Path(__file__).resolve().parents[1])
-        if name != "ours":
-            sys.path.insert(0, root)
-            from tools.real_hudi import class_path
-
-            bundle, _, jars = class_path(release=name).partition(os.pathsep)
-            home = Path(jars).parents[1]
-            zipped = next((home / "python" / "lib").glob("py4j-*.zip"))
-            environment |= {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join([str(home.parent), str(zipped)])}
-            environment["HUDI_BUNDLE"] = bundle
-        self._log = folder / f"{name}.log"
-        arguments = [
-            "--side",
-            name,
-            "--folder",
-            str(folder),
-            "--rows",
-            str(options.rows),
-            "--cores",
-            str(options.cores),
-        ]
-        command = [sys.executable, __file__, *arguments, "--memory", options.memory, "--kinds", options.kinds]
-        with self._log.open("w") as log:
-            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
-            self._process = subprocess.Popen(command, env=environment, text=True, cwd=folder, **pipes)
-        self.answer()
-
-    def ask(self, text: str) -> dict[str, Any]:
-        """What the side says of one step, and how much memory it took."""
-        assert self._process.stdin is not None
-        with Peak(self._process.pid) as peak:
-            self._process.stdin.write(text + "\n")
-            self._process.stdin.flush()
-            found: dict[str, Any] = json.loads(self.answer())
-        return {**found, "peak": peak.bytes}
-
-    def answer(self) -> str:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("told "):
-                return line[5:]
-        raise RuntimeError(f"a side ended: {self._log.read_text()[-3000:]}")
-
-    def end(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+def measured(one: Side, text: str) -> dict[str, Any]:
+    """What a side says of one step, and how much memory it took."""
+    with Peak(one.process) as peak:
+        answer = one.ask(text)
+    return {**answer, "peak": peak.bytes}
 
 
 def end(sides: list[Side]) -> None:
@@ -204,6 +156,8 @@ def main() -> None:
     if options.side:
         side(options)
         return
+    script = [str(Path(__file__).resolve()), "--rows", str(options.rows), "--cores", str(options.cores)]
+    script += ["--memory", options.memory]
     with tempfile.TemporaryDirectory() as name:
         sides: list[Side] = []
         for kind in options.kinds.split(","):
@@ -212,8 +166,8 @@ def main() -> None:
                     if options.fresh:
                         end(sides)
                     if not sides:
-                        sides += (Side(one, Path(name), options) for one in (options.hudi, "ours"))
-                    other, mine = (one.ask(f"{size} {kind} {step}") for one in sides)
+                        sides += (Side(one, Path(name), script) for one in (options.hudi, "ours"))
+                    other, mine = (measured(one, f"{size} {kind} {step}") for one in sides)
                     assert mine.get("left") == other.get("left"), f"{kind}: other rows: {mine} {other}"
                     when = "cold" if options.fresh or size == "small" else "warm"
                     print(compared(f"{when} {kind} {step}", mine, other), flush=True)

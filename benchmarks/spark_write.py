@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,46 +179,48 @@ def side(name: str, folder: Path, rows: int, cores: int, memory: str) -> None:
 
 
 class Side:
-    """The process of one side."""
+    """The process of one side: a script that answers each line it reads with ``told`` and a line of JSON.
 
-    def __init__(self, name: str, folder: Path, options: argparse.Namespace) -> None:
+    Args:
+        name: ``ours``, or a release of Hudi; the script is told by ``--side``.
+        folder: its working folder; what it prints on the side goes to a file there.
+        script: and its arguments.
+    """
+
+    def __init__(self, name: str, folder: Path, script: list[str]) -> None:
         self._name, self._log = name, folder / f"{name}.log"
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
         if name != "ours":
             sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-            from tools.real_hudi import class_path
+            from tools.real_hudi import spark_process
 
-            bundle, _, jars = class_path(release=name).partition(os.pathsep)
-            home = Path(jars).parents[1]
-            zipped = next((home / "python" / "lib").glob("py4j-*.zip"))
-            environment |= {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join([str(home.parent), str(zipped)])}
-            environment["HUDI_BUNDLE"] = bundle
-        command = [sys.executable, __file__, "--side", name, "--folder", str(folder), "--rows", str(options.rows)]
-        command += ["--cores", str(options.cores), "--memory", options.memory]
+            environment["HUDI_BUNDLE"], real = spark_process(name)
+            environment |= real
+        command = [sys.executable, *script, "--side", name, "--folder", str(folder)]
         with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-            )
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": log}
+            self._process = subprocess.Popen(command, env=environment, text=True, cwd=folder, **pipes)
+        self.process = self._process.pid
         self._answer()
 
-    def take(self, kind: str, step: str) -> dict[str, float]:
-        """Do a step, and say what it took."""
+    def ask(self, text: str) -> dict[str, Any]:
+        """What the side says of one step."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{kind} {step}\n")
+        self._process.stdin.write(text + "\n")
         self._process.stdin.flush()
         return self._answer()
 
-    def stop(self) -> None:
-        """End the process."""
+    def end(self) -> None:
+        """Have the process end, and wait for it."""
         self._process.communicate()
 
-    def _answer(self) -> dict[str, float]:
+    def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.startswith("told "):
-                answer: dict[str, float] = json.loads(line[5:])
+                answer: dict[str, Any] = json.loads(line[5:])
                 return answer
-        raise RuntimeError(f"{self._name} failed: {self._log.read_text()[-2000:]}")
+        raise RuntimeError(f"{self._name} failed: {self._log.read_text()[-3000:]}")
 
 
 def main() -> None:
@@ -234,11 +236,13 @@ def main() -> None:
     if options.side:
         side(options.side, options.folder, options.rows, options.cores, options.memory)
         return
+    script = [str(Path(__file__).resolve()), "--rows", str(options.rows), "--cores", str(options.cores)]
+    script += ["--memory", options.memory]
     with tempfile.TemporaryDirectory() as folder:
-        sides = [Side(name, Path(folder), options) for name in (options.hudi, "ours")]
+        sides = [Side(name, Path(folder), script) for name in (options.hudi, "ours")]
         for kind in options.kinds.split(","):
             for step in STEPS:
-                theirs, ours = (one.take(kind, step) for one in sides)
+                theirs, ours = (one.ask(f"{kind} {step}") for one in sides)
                 rates = [line["rows"] / line["seconds"] for line in (ours, theirs)]
                 print(
                     f"{kind} {step}: hudi_hive {rates[0]:,.0f} rows/s, {ours['cpu']:.1f} CPU-s, "
@@ -248,7 +252,7 @@ def main() -> None:
                     flush=True,
                 )
         for one in sides:
-            one.stop()
+            one.end()
 
 
 if __name__ == "__main__":

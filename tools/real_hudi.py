@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -59,6 +59,26 @@ def class_path(home: Path | None = None, release: str = HUDI) -> str:
         jars = target / "pyspark" / "jars"
     bundle = _jar(f"org.apache.hudi:{_BUNDLE}:{release}", home)
     return f"{bundle}{os.pathsep}{jars}/*"
+
+
+def spark_process(release: str = HUDI, folders: Iterable[Path] = ()) -> tuple[str, dict[str, str]]:
+    """What a Python process needs to run a release on PySpark 3.5: the bundle's jar, and its environment.
+
+    Args:
+        release: of Hudi.
+        folders: more to import from, besides PySpark.
+    """
+    bundle, _, jars = class_path(release=release).partition(os.pathsep)
+    package = Path(jars).parents[1]
+    bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
+    paths = [bridge, package.parent, *folders]
+    return bundle, {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(package),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
 
 
 def is_s3a_fetched(home: Path | None = None) -> bool:

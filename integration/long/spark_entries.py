@@ -44,16 +44,10 @@ def run_side(who: str, uri: str, folder: Path, todo: list[str], streams: bool = 
     environment = {**os.environ, "TZ": "UTC", "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     work: dict[str, Any] = {"who": who, "uri": uri, "folder": str(folder), "statements": todo, "streams": streams}
     if who == "real":
-        from tools.real_hudi import class_path
+        from tools.real_hudi import spark_process
 
-        bundle, jars = class_path(release=RELEASE).split(os.pathsep)
-        package = Path(jars).parents[1]
-        bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
-        environment |= {
-            "PYTHONPATH": os.pathsep.join([str(bridge), str(package.parent), str(ROOT)]),
-            "SPARK_HOME": str(package),
-        }
-        work["bundle"] = bundle
+        work["bundle"], real = spark_process(RELEASE, [ROOT])
+        environment |= real | {"TZ": "UTC"}
     command = [sys.executable, "-m", "integration.long.spark_entries", "--side"]
     subprocess.run(command, input=json.dumps(work), env=environment, text=True, check=True, cwd=ROOT)
     answers: list[str | None] = json.loads((folder / "answers.json").read_text())

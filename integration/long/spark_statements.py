@@ -158,16 +158,12 @@ def differences(version: str) -> dict[str, str]:
 
 def ask_real_hudi(uri: str, release: str, todo: dict[str, str], folder: Path) -> dict[str, dict[str, Any]]:
     """Real Hudi's answer to each statement. It runs in a process of its own on Spark 3.5."""
-    from tools.real_hudi import class_path
+    from tools.real_hudi import spark_process
 
-    bundle, jars = class_path(release=release).split(os.pathsep)
-    package = Path(jars).parents[1]
-    bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
+    bundle, environment = spark_process(release)
     work = {"uri": uri, "bundle": bundle, "statements": todo, "folder": str(folder), "answers": str(folder / release)}
-    paths = os.pathsep.join([str(bridge), str(package.parent)])
-    environment = {**os.environ, "PYTHONPATH": paths, "SPARK_HOME": str(package), "TZ": "UTC"}
     command = [sys.executable, str(Path(__file__).resolve()), "--real"]
-    subprocess.run(command, input=json.dumps(work), env=environment, text=True, check=True)
+    subprocess.run(command, input=json.dumps(work), env=environment | {"TZ": "UTC"}, text=True, check=True)
     return json.loads(Path(work["answers"]).read_text())
 
 

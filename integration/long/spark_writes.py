@@ -67,13 +67,10 @@ def ask_real_hudi(
 
 
 def _in_real_hudi(folder: Path, release: str, work: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    from tools.real_hudi import class_path
+    from tools.real_hudi import spark_process
 
-    bundle, jars = class_path(release=release).split(os.pathsep)
-    package = Path(jars).parents[1]
-    bridge = next((package / "python" / "lib").glob("py4j-*.zip"))
-    paths = os.pathsep.join([str(bridge), str(package.parent), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": paths, "SPARK_HOME": str(package), "TZ": "UTC"}
+    bundle, environment = spark_process(release, [ROOT])
+    environment["TZ"] = "UTC"
     command = [sys.executable, "-m", "integration.long.spark_writes", "--real"]
     work = {**work, "bundle": bundle, "folder": str(folder)}
     (folder / "work.json").write_text(json.dumps(work))

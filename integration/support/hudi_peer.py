@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tools.real_hudi import class_path, is_fetched, s3a_jars
+from tools.real_hudi import is_fetched, s3a_jars, spark_process
 
 RELEASES: Mapping[int, str] = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
 """Table version -> the release that makes tables of it."""
@@ -79,14 +79,8 @@ class HudiPeer:
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        bundle, jars = class_path(release=self.release).split(os.pathsep)
-        pyspark = Path(jars).parents[2]  # the folder that holds the package
-        paths = [str(pyspark), *map(str, pyspark.glob("pyspark/python/lib/py4j-*.zip"))]
-        environment = {
-            **{key: value for key, value in os.environ.items() if key != "SPARK_HOME"},
-            "PYTHONPATH": os.pathsep.join(paths),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
+        bundle, environment = spark_process(self.release)
+        environment |= {
             "TZ": "UTC",
             "HUDI_PEER_HADOOP": json.dumps(self._hadoop),
             "HUDI_PEER_CLASSES": json.dumps(self._classes),
