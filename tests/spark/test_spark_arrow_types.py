@@ -11,7 +11,7 @@ from pyspark.sql.pandas import types as installed
 from pyspark.sql.types import StructType
 
 import hudi_hive
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, to_arrow_schema
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, numbers_of_tasks, to_arrow_schema
 
 SPARK = StructType.fromJson(
     {
@@ -71,6 +71,16 @@ def test_timestamps_without_a_zone_stay_so(convert):
     assert [item.dataType.typeName() for item in from_arrow_schema(ARROW, convert)] == [
         item.dataType.typeName() for item in SPARK
     ]
+
+
+def test_numbers_of_tasks_hash_to_their_own():
+    """The hashes of 0 to 3 are Spark's: by themselves they would send three of four numbers to the last task."""
+    hashes = {0: 933211791, 1: -559580957, 2: 1765031574, 3: -1823081949}
+    assert [value % 4 for value in hashes.values()] == [3, 3, 2, 3]
+    numbers = numbers_of_tasks(4)
+    assert len(set(numbers)) == 4
+    assert numbers[2:] == (2, 0)
+    assert len(set(numbers_of_tasks(1024))) == 1024
 
 
 def test_no_other_module_calls_what_changed_between_releases():

@@ -6,14 +6,21 @@ so, and Arrow's timestamps without a zone become Spark's ``timestamp`` unless ``
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
 from pyspark.sql.pandas import types as pandas_types
 from pyspark.sql.types import StructType
+
+_MOST_NAMED: Final = 1024
+"""Tasks that are named by numbers of their own; hashes spread more of them well enough."""
 
 
 def to_arrow_schema(schema: StructType, convert: Callable[..., pa.Schema] | None = None) -> pa.Schema:
@@ -57,10 +64,42 @@ def _in_microseconds(kind: pa.DataType) -> pa.DataType:
 
 
 def repartition_by_number(frame: DataFrame, tasks: int, number: Column) -> DataFrame:
-    """Shuffle rows to the tasks that a column numbers; PySpark 4.0 only sends equal numbers to the same task."""
+    """Shuffle rows to the tasks that a column numbers, of which there are ``tasks``.
+
+    PySpark before 4.1 only shuffles by a hash, which sends several of few numbers to one task and leaves others idle;
+    so it gets numbers whose hashes name the tasks.
+    """
     if hasattr(DataFrame, "repartitionById"):
         return frame.repartitionById(tasks, number)
+    if 1 < tasks <= _MOST_NAMED:
+        named = ",".join(map(str, numbers_of_tasks(tasks)))
+        number = sql.expr(f"array({named})")[number]
     return frame.repartition(tasks, number)
+
+
+@functools.cache
+def numbers_of_tasks(tasks: int) -> tuple[int, ...]:
+    """For each of some tasks a number whose hash sends it there. Source: Spark's ``Murmur3Hash`` and its ``pmod``."""
+    numbers = np.arange(tasks * 32, dtype=np.uint32)
+    hashes = _murmur3(numbers).view(np.int32).astype(np.int64) % tasks
+    there, first = np.unique(hashes, return_index=True)
+    own = np.arange(tasks)
+    own[there] = first  # a task that no number names shares one with others
+    return tuple(int(number) for number in own)
+
+
+def _murmur3(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The hash of each number of 32 bits, with Spark's seed."""
+    mixed = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = _rotated(mixed ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed ^= np.uint32(4)
+    mixed = (mixed ^ (mixed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    mixed = (mixed ^ (mixed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return mixed ^ (mixed >> np.uint32(16))
+
+
+def _rotated(numbers: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+    return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 
 def quoted(*parts: str) -> str:
