@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hudi_hive.spark.write.tasks import PLACED_HITS, TASK, LookKeysUp
+from hudi_hive.spark.write.located_rows import HITS, PLACED_HITS, LookKeysUp
+from hudi_hive.spark.write.packed_rows import by_bucket, numbered_rows, packed_lines, unpacked
 from hudi_hive.write.files import POSITION
 from hudi_hive.write.index import HITS_SCHEMA, LookupPlan
 
@@ -30,13 +31,11 @@ class NoRoute:
 
 def test_each_look_up_task_gets_its_keys():
     plan = LookupPlan([Echo(f"f{number}") for number in range(4)], NoRoute())
-    batches = [
-        pa.record_batch(
-            [["a", "b", "c"], ["p", "p", "q"], pa.array([3, 0, 3], pa.int32())], ["key", "partition", TASK]
-        ),
-        pa.record_batch([["d", "e"], ["q", "r"], pa.array([0, 2], pa.int32())], ["key", "partition", TASK]),
-    ]
-    hits = pa.Table.from_batches(LookKeysUp(plan)(iter(batches)), PLACED_HITS)
+    keys = pa.table([["a", "b", "c", "d", "e"], ["p", "p", "q", "q", "r"]], names=["key", "partition"])
+    tasks = [(3, [0]), (0, [1]), (3, [2]), (0, [3]), (2, [4])]
+    lines = list(packed_lines((task, keys.take(rows)) for task, rows in tasks))
+    (hits,) = unpacked(LookKeysUp(plan, 1)(iter(lines)), HITS)
+    assert hits.schema == PLACED_HITS
     assert hits.column(POSITION).to_pylist() == [None, None, None, None, 4]
     assert list(zip(*hits.select(HITS_SCHEMA.names).to_pydict().values(), strict=True)) == [
         ("b", "p", "f0"),
@@ -45,4 +44,16 @@ def test_each_look_up_task_gets_its_keys():
         ("a", "p", "f3"),
         ("c", "q", "f3"),
     ]
-    assert not list(LookKeysUp(plan)(iter([])))
+    assert not list(LookKeysUp(plan, 1)(iter([])))
+
+
+def test_hits_come_by_the_buckets_of_their_keys():
+    plan = LookupPlan([Echo("f0"), Echo("f1")], NoRoute())
+    keys = pa.table([[f"k{number}" for number in range(100)], ["p"] * 100], names=["key", "partition"])
+    buckets = {number: set(rows.column("key").to_pylist()) for number, rows in by_bucket(keys, "key", 4)}
+    assert len(buckets) == 4
+    found = {number: set() for number in buckets}
+    for number, hits in numbered_rows(LookKeysUp(plan, 4)(packed_lines([(1, keys), (0, keys)])), HITS):
+        found[number] |= set(hits.column("key").to_pylist())
+        assert set(hits.column("file_id").to_pylist()) == {"f0", "f1"}
+    assert found == buckets

@@ -27,7 +27,13 @@ from hudi_hive.spark.bridge.metastores import metastore_settings
 from hudi_hive.spark.bridge.py4j_errors import hint_at_enable, to_java, watch
 from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
 from hudi_hive.spark.bridge.secrets import REDACTED_NAMES, REDACTION, hide_secrets, unlogged
-from hudi_hive.spark.bridge.sessions import HASHED_ROWS, in_session, planning_once, python_session, session_settings
+from hudi_hive.spark.bridge.sessions import (
+    in_session,
+    planning_once,
+    plans_once,
+    python_session,
+    session_settings,
+)
 from hudi_hive.spark.bridge.shipping import class_files, class_folder, map_in_arrow, ship, ship_classes, use_this_python
 from hudi_hive.spark.bridge.store_options import (
     reader_settings,
@@ -42,7 +48,6 @@ from hudi_hive.spark.versions import JavaValue, scala_items
 
 __all__ = [
     "DIRECTORY_SCHEMA",
-    "HASHED_ROWS",
     "REDACTED_NAMES",
     "REDACTION",
     "Function1",
@@ -71,6 +76,7 @@ __all__ = [
     "packed",
     "packed_files",
     "planning_once",
+    "plans_once",
     "python_session",
     "quoted",
     "reader_settings",

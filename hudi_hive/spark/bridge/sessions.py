@@ -15,11 +15,14 @@ from hudi_hive.spark.versions import SPARK, JavaValue
 
 _ADAPTIVE: Final = "spark.sql.adaptive.enabled"
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_MOST_HASHED: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_BATCH_LINES: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _TO_FRAME: Final = "toDF"
 
-HASHED_ROWS: Final = 128_000
-"""Rows, or lists of them, that a task holds in a hash table where it would else sort them, in some 60 MB of memory."""
+_MOST_BYTES: Final = 64 << 20
+"""What such a session sends a step of Python at once."""
+_MOST_LINES: Final = 1024
+"""Lines of at most 256 kB that such a session sends at once with PySpark that does not count bytes: before 4.1."""
 
 _making = threading.Lock()
 
@@ -70,7 +73,7 @@ def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
     """A session like another one that plans each query once, before it runs.
 
     Adaptive execution runs a job for each shuffle and plans anew behind it. That costs more than it saves where rows
-    are few, or go to tasks that are numbered already. Nor are lists of values sorted where a task has not too many.
+    are few, or go to tasks that are numbered already.
 
     Args:
         spark: the other session, whose settings, views and functions it has.
@@ -81,12 +84,23 @@ def planning_once(spark: SparkSession, tasks: int) -> SparkSession:
         if one.tasks == tasks and one.of == spark._jsparkSession:
             return one.session
     session = python_session(spark._jsparkSession.cloneSession())
-    session.conf.set(_ADAPTIVE, "false")
-    session.conf.set(_SHUFFLE_PARTITIONS, str(tasks))
-    session.conf.set(_MOST_HASHED, str(HASHED_ROWS))
+    for name, text in _settings(session, tasks).items():
+        session.conf.set(name, text)
     if made is not None:
         made.append(_PlanningOnce(spark._jsparkSession, tasks, session))
     return session
+
+
+def plans_once(spark: SparkSession, tasks: int) -> bool:
+    """Whether a session is like those of :func:`planning_once`."""
+    return all(spark.conf.get(name) == text for name, text in _settings(spark, tasks).items())
+
+
+def _settings(spark: SparkSession, tasks: int) -> dict[str, str]:
+    """Names and texts of what such a session sets; its lines may be packed rows, of which few are to be sent at once."""
+    counts_bytes = spark.conf.isModifiable(_BATCH_BYTES)
+    batch = (_BATCH_BYTES, f"{_MOST_BYTES}b") if counts_bytes else (_BATCH_LINES, str(_MOST_LINES))
+    return dict([(_ADAPTIVE, "false"), (_SHUFFLE_PARTITIONS, str(tasks)), batch])
 
 
 @contextmanager

@@ -10,10 +10,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from hudi_hive.spark.bridge import step_jobs
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, step_jobs
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write.rows import in_session_of_steps
-from hudi_hive.spark.write.tasks import FILE_ID, IS_NEW
+from hudi_hive.spark.write.file_steps import PlaceRows, WriteFileGroups
+from hudi_hive.spark.write.located_rows import GROUP_LINES, LINES, TAGGED, PackTagged
+from hudi_hive.spark.write.packed_rows import NUMBER, PACKED
+from hudi_hive.spark.write.rows import in_session_of_steps, parallelism, statuses_of
+from hudi_hive.spark.write.tasks import FILE_ID, IS_NEW, PARTITIONS
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.index import one_array
@@ -44,7 +47,7 @@ class TaggedRows:
     """Rows with their file groups.
 
     Attributes:
-        frame: the rows.
+        frame: the rows; packed ones where they were looked up.
         lines: ``partition``, ``file_id`` (null: any will do), ``is_new`` (null: to be looked up) and ``count`` of rows.
         partitions: the partitions that the rows came with.
         untagged: rows of one key may be several, and no index was asked for those without a group.
@@ -91,13 +94,19 @@ class TaggedRows:
         there = with_lines(self.frame.join(keys, RECORD_KEY, "left_anti"))
         return there if there.lines.num_rows else None, others
 
-    def joined(self, other: TaggedRows) -> TaggedRows:
-        """These rows and others."""
+    def joined(self, looked_up: TaggedRows, schema: pa.Schema) -> TaggedRows:
+        """These rows, which are not packed, and such as were looked up.
+
+        Args:
+            looked_up: packed rows.
+            schema: of prepared rows.
+        """
+        mine = map_in_arrow(self.frame, PackTagged(schema), from_arrow_schema(TAGGED))
         return TaggedRows(
-            self.frame.unionByName(other.frame, allowMissingColumns=True),
-            pa.concat_tables([self.lines, other.lines]),
-            sorted({*self.partitions, *other.partitions}),
-            self.untagged or other.untagged,
+            mine.unionByName(looked_up.frame),
+            pa.concat_tables([self.lines, looked_up.lines]),
+            sorted({*self.partitions, *looked_up.partitions}),
+            self.untagged or looked_up.untagged,
         )
 
 
@@ -117,34 +126,45 @@ def with_lines(frame: DataFrame, partitions: list[str] | None = None) -> TaggedR
     """Tagged rows with their numbers, which a job counts.
 
     Args:
-        frame: the rows.
+        frame: the rows, packed or not.
         partitions: that rows came with, where they were combined and looked up; None for rows that were not.
     """
     with step_jobs(frame.sparkSession.sparkContext, "look records up"):
         kept = in_session_of_steps(frame)
-        lines = SPARK.to_arrow(kept.groupBy(PARTITION_PATH, FILE_ID, IS_NEW).count()).combine_chunks()
-    lines = lines.rename_columns(["partition", "file_id", "is_new", "count"])
+        if LINES in frame.columns:
+            parts = kept.select(sql.explode(LINES).alias(LINES)).select(f"{LINES}.*")
+            counted = parts.groupBy("partition", "file_id", "is_new").agg(sql.sum("count"))
+        else:
+            counted = kept.groupBy(PARTITION_PATH, FILE_ID, IS_NEW).count()
+        lines = SPARK.to_arrow(counted).combine_chunks()
+    lines = lines.rename_columns(GROUP_LINES.names).cast(GROUP_LINES)
     paths: list[str] = pc.unique(one_array(lines.column("partition"))).to_pylist()
     return TaggedRows(frame, lines, sorted(paths) if partitions is None else partitions, partitions is None)
 
 
-class PartitionsOfRows(NamedTuple):
-    """The partitions that rows name.
-
-    Attributes:
-        paths: of partitions, ascending.
-        rows: how many rows there are, with those that name none.
-    """
-
-    paths: list[str]
-    rows: int
+def partitions_of(keyed: DataFrame) -> list[str]:
+    """Paths of the partitions that packed rows name, ascending."""
+    with step_jobs(keyed.sparkSession.sparkContext, "find partitions"):
+        return _ascending(keyed.select(sql.explode(PARTITIONS)))
 
 
-def partitions_of(prepared: DataFrame) -> PartitionsOfRows:
-    """Partitions that rows name."""
+def partitions_of_rows(prepared: DataFrame) -> list[str]:
+    """Paths of the partitions that rows name, ascending."""
     with step_jobs(prepared.sparkSession.sparkContext, "find partitions"):
-        counts = [(row[0], int(row[1])) for row in prepared.groupBy(PARTITION_PATH).count().collect()]
-    return PartitionsOfRows(sorted(path for path, _ in counts if path is not None), sum(rows for _, rows in counts))
+        return _ascending(prepared.select(PARTITION_PATH))
 
 
-__all__ = ["Destinations", "PartitionsOfRows", "TaggedRows", "partitions_of", "with_lines"]
+def _ascending(paths: DataFrame) -> list[str]:
+    return sorted(row[0] for row in paths.distinct().collect() if row[0] is not None)
+
+
+def to_groups(tagged: TaggedRows, to: Destinations, step: WriteFileGroups) -> pa.Table:
+    """Lines to the files of their groups; the statuses of these."""
+    rows = in_session_of_steps(tagged.frame)
+    tasks = max(1, min(to.groups.num_rows, parallelism(rows)))
+    place = PlaceRows(to.assignment, to.groups, step.schema, tasks)
+    placed = map_in_arrow(rows, place, from_arrow_schema(PACKED))
+    return statuses_of(repartition_by_number(placed, tasks, sql.col(NUMBER)), step)
+
+
+__all__ = ["Destinations", "TaggedRows", "partitions_of", "partitions_of_rows", "to_groups", "with_lines"]

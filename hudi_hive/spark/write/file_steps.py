@@ -11,11 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from hudi_hive.batches import gathered_tables, rows_by_text
+from hudi_hive.batches import gathered_tables, rows_by_number, rows_by_text
 from hudi_hive.metadata.reader import group_indexes
 from hudi_hive.spark.bridge import release_memory
+from hudi_hive.spark.write.located_rows import tables_with_places
+from hudi_hive.spark.write.packed_rows import packed_lines, rows_of_lines
 from hudi_hive.spark.write.row_changes import split_rows
-from hudi_hive.spark.write.tasks import FILE_ID, GROUP, IS_GONE, IS_NEW, Batches, CombineRows, as_schema, step
+from hudi_hive.spark.write.tasks import (
+    FILE_ID,
+    GROUP,
+    IS_GONE,
+    IS_NEW,
+    Batches,
+    CombineRows,
+    as_schema,
+    step,
+)
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import (
     PARTITION_PATH,
@@ -50,25 +61,30 @@ class PlaceRows:
     Attributes:
         assignment: file groups for new rows and how many each is to take.
         groups: ``partition`` and ``file_id`` of each group, by number.
+        schema: of prepared rows.
+        tasks: that write.
     """
 
     assignment: pa.Table = field(repr=False)
     groups: pa.Table = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    tasks: int
 
     @step
     def __call__(self, batches: Batches) -> Batches:
-        """Lines with the number of their group."""
+        """Packed lines with the number of their group, by the number of the task that writes it."""
         shares = _Shares(self.assignment)
         group_names = _paired(self.groups.column("partition"), self.groups.column("file_id"))
-        for batch in batches:
-            rows = pa.Table.from_batches([batch])
+        for rows in tables_with_places(batches, self.schema):
             partition, file_id = rows.column(PARTITION_PATH), one_array(rows.column(FILE_ID))
             free = pc.is_null(file_id)
             if pc.any(free, min_count=0).as_py():
                 taken = shares.of(partition.filter(free).combine_chunks(), rows.column(RECORD_KEY).filter(free))
                 file_id = pc.replace_with_mask(file_id, free, taken)
             number = pc.index_in(_paired(partition, file_id), value_set=group_names.combine_chunks())
-            yield from rows.append_column(GROUP, number.cast(pa.int32())).combine_chunks().to_batches()
+            placed = rows.append_column(GROUP, number.cast(pa.int32())).combine_chunks()
+            by_task = rows_by_number(number.to_numpy() % self.tasks)
+            yield from packed_lines((task, placed.take(pa.array(at))) for task, at in by_task)
 
 
 class _Shares:
@@ -100,7 +116,7 @@ def _paired(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray | pa.Array) -
 
 @dataclass(frozen=True)
 class WriteFileGroups:
-    """Lines of some file groups to a file for each of them; a task has all lines of its groups.
+    """Lines of some file groups, packed or not, to a file for each of them; a task has all lines of its groups.
 
     Attributes:
         context: the write.
@@ -119,11 +135,9 @@ class WriteFileGroups:
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Statuses."""
-        lines = list(batches)
-        if not lines:
+        table = rows_of_lines(batches)
+        if table is None:
             return
-        table = pa.Table.from_batches(lines)
-        del lines  # only the sorted rows are needed below
         numbers = attempts()
         order = np.argsort(table.column(GROUP).to_numpy(), kind="stable")
         group = table.column(GROUP).to_numpy()[order]

@@ -1,23 +1,74 @@
-"""Rows that a statement read from the table it writes: their meta columns tell the file groups of their records.
+"""Steps that find the file groups of rows: by what an index finds of their keys, or by what their meta columns name.
 
-So their keys are looked up nowhere. Source: what Hudi calls prepped writes.
+Rows that a statement read from the table it writes have meta columns, so that their keys are looked up nowhere. Source:
+what Hudi calls prepped writes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.spark.write.tasks import PLACE_FIELDS, Batches, PrepareKeys, PrepareRows, step
+from hudi_hive.batches import gathered_tables
+from hudi_hive.spark.write.packed_rows import (
+    ROWS,
+    TOGETHER_BYTES,
+    by_bucket,
+    line_slices,
+    numbered_rows,
+    packed,
+    packed_lines,
+    parts_of_bucket,
+    unpacked,
+)
+from hudi_hive.spark.write.tasks import (
+    FILE_ID,
+    IS_NEW,
+    KEYS,
+    ORDER,
+    PLACE_FIELDS,
+    Batches,
+    PrepareKeys,
+    PrepareRows,
+    as_schema,
+    step,
+)
 from hudi_hive.table.keys import DEFAULT_PARTITION, NULL_KEY
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.index import one_array
-from hudi_hive.write.records import FILE_NAME, INSERT, OPERATION
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.timeline import Timeline
+from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
+from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
+from hudi_hive.write.records import (
+    FILE_NAME,
+    INSERT,
+    OPERATION,
+    RECORD_KEY_SCHEMA,
+    KeyedRecords,
+    with_partitions,
+)
 
 _FILE_ID = r"^\.?([^_]+)(_.*)?$"
+_TAGGED_BYTES: Final = 64 << 20
+
+HITS: Final = "_hudi_hive_hits"
+LINES: Final = "_hudi_hive_lines"
+
+GROUP_LINES: Final = pa.schema(
+    [("partition", pa.string()), ("file_id", pa.string()), ("is_new", pa.bool_()), ("count", pa.int64())]
+)
+"""How many lines file groups get; ``file_id`` is null where any will do, ``is_new`` where that is to be looked up."""
+
+TAGGED: Final = pa.schema([(ROWS, pa.binary()), (LINES, pa.list_(pa.struct(list(GROUP_LINES))))])
+"""Packed rows with :data:`PLACE_FIELDS`, and :data:`GROUP_LINES` of them and of such as follow without them."""
+
+PLACED_HITS: Final = HITS_SCHEMA.append(pa.field(POSITION, pa.int64()))
+"""Hits with the rows of base files, null where an index does not tell them."""
 
 
 @dataclass(frozen=True)
@@ -105,4 +156,235 @@ def _with_places(rows: pa.Table, file_ids: pa.Array, is_new: pa.Array, *, is_gon
     yield from rows.combine_chunks().to_batches()
 
 
-__all__ = ["LocateKeys", "LocateRows"]
+@dataclass(frozen=True)
+class RouteKeys:
+    """Packed keys to the tasks that look for them.
+
+    Attributes:
+        plan: of the look-up.
+    """
+
+    plan: LookupPlan
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Packed keys for each task, whose number they have."""
+        for keys in unpacked(batches, KEYS):
+            keys = keys.combine_chunks()
+            numbered = keys.append_column("row", pa.array(np.arange(keys.num_rows)))
+            yield from packed_lines((task, keys.take(pa.array(rows))) for task, rows in self.plan.route.rows(numbered))
+
+
+@dataclass(frozen=True)
+class LookKeysUp:
+    """Where packed keys are; a task has all keys of the look-up tasks that it does.
+
+    Attributes:
+        plan: of the look-up.
+        buckets: of keys.
+    """
+
+    plan: LookupPlan
+    buckets: int
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Packed hits by the buckets of their keys."""
+        parts: dict[int, list[pa.Table]] = {}
+        for number, keys in numbered_rows(batches):
+            parts.setdefault(number, []).append(keys)
+        for hits in gathered_tables(self._hits(parts), TOGETHER_BYTES):
+            yield from packed_lines(by_bucket(hits, "key", self.buckets), HITS)
+
+    def _hits(self, parts: dict[int, list[pa.Table]]) -> Batches:
+        for number in sorted(parts):
+            hits = self.plan.tasks[number].lookup(pa.concat_tables(parts.pop(number)).combine_chunks())
+            placed = pa.table([*hits.columns[:3], _positions(hits)], names=PLACED_HITS.names)
+            yield from placed.cast(PLACED_HITS).to_batches()
+
+
+@dataclass(frozen=True)
+class PackTagged:
+    """Rows that know their file groups, packed.
+
+    Attributes:
+        schema: of prepared rows.
+    """
+
+    schema: pa.Schema
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Lines of :data:`TAGGED`, of which nobody counts the rows."""
+        for table in tables_with_places(batches, self.schema):
+            for piece in line_slices(table.combine_chunks()):
+                columns = [pa.array([packed(piece)], pa.binary()), pa.nulls(1, TAGGED.field(LINES).type)]
+                yield pa.RecordBatch.from_arrays(columns, schema=TAGGED)
+
+
+def tables_with_places(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows with :data:`PLACE_FIELDS`, packed or not, with the same types.
+
+    Args:
+        batches: lines of packed rows, or rows.
+        schema: of prepared rows.
+    """
+    first = next(batches, None)
+    if first is None:
+        return
+    everything = itertools.chain([first], batches)
+    if ROWS in first.schema.names:
+        yield from unpacked(everything)
+        return
+    # A line that deletes has null in all columns but the key's.
+    columns = [pa.field(item.name, item.type) for item in schema]
+    added = [pa.field(ORDER, pa.int64()), *PLACE_FIELDS]
+    types = pa.schema([*columns, *(item for item in added if item.name in first.schema.names)])
+    for table in gathered_tables(everything, TOGETHER_BYTES):
+        yield as_schema(table, types)
+
+
+def _rows_and_hits(batches: Batches, buckets: int) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Rows, and hits of their keys: of lines of rows and lines of hits, or of rows alone, which nobody looked up."""
+    nothing = PLACED_HITS.empty_table()
+    rows: dict[int, list[pa.Table]] = {}
+    hits: dict[int, list[pa.Table]] = {}
+    for batch in batches:
+        if HITS not in batch.schema.names:
+            for table in unpacked([batch], size=_TAGGED_BYTES):
+                yield table, nothing
+            continue
+        for name, tables in ((ROWS, rows), (HITS, hits)):
+            for number, table in numbered_rows([batch], name):
+                tables.setdefault(number, []).append(table)
+    for number in sorted(rows):
+        found = pa.concat_tables([nothing, *hits.pop(number, [])]).combine_chunks()
+        yield from parts_of_bucket(pa.concat_tables(rows.pop(number)), found, buckets, _TAGGED_BYTES)
+
+
+@dataclass(frozen=True)
+class TagRows:
+    """Packed rows and what was found of their keys to rows that know their file groups.
+
+    Attributes:
+        index: of the write.
+        timeline: the table's as the write began, which all tasks go by.
+        spec: how records merge.
+        schema: of prepared rows.
+        buckets: of keys.
+        drops: rows whose records the table has are left out.
+    """
+
+    index: Index = field(repr=False)
+    timeline: Timeline = field(repr=False)
+    spec: MergeSpec
+    schema: pa.Schema
+    buckets: int
+    drops: bool = False
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Lines of :data:`TAGGED`: rows, and records to delete elsewhere."""
+        self.index.client = self.index.client.at(self.timeline)
+        for table, hits in _rows_and_hits(batches, self.buckets):
+            rows = as_schema(table, self.schema).combine_chunks()
+            ready = KeyedRecords(rows, {}, self.spec)
+            keys = ready.index_keys()
+            tags = self.index.locate(keys.combine_chunks(), hits)
+            if self.drops:
+                tags = tags.filter(pc.is_null(tags.column("current_file_id")))
+            yield from self._tagged(rows, tags, ready.marked())
+
+    def _tagged(self, rows: pa.Table, tags: pa.Table, marked: pa.Array) -> Batches:
+        new = pc.is_null(tags.column("file_id"))
+        idle = pc.and_(new, marked.take(tags.column("row").combine_chunks()))  # deletes what is nowhere
+        moved = pc.fill_null(pc.not_equal(tags.column("current_partition"), tags.column("partition")), False)
+        gone, tags = tags.filter(moved), tags.filter(pc.invert(idle))
+        lines = with_partitions(self.index.client, self.spec, rows.take(tags.column("row")), tags.column("partition"))
+        places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
+        new = pc.is_null(tags.column("file_id"))
+        positions = pc.if_else(new, pa.scalar(None, pa.int64()), _positions(tags))
+        yield from _placed(lines, places, new, False, positions)
+        if gone.num_rows:
+            yield from _leaving(rows, gone)
+
+
+@dataclass(frozen=True)
+class TagKeys:
+    """Packed keys and what was found of them to the records that are deleted, with their file groups.
+
+    Attributes:
+        index: of the write.
+        timeline: the table's as the write began.
+        spec: how records merge.
+        buckets: of keys.
+    """
+
+    index: Index = field(repr=False)
+    timeline: Timeline = field(repr=False)
+    spec: MergeSpec
+    buckets: int
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Lines of :data:`TAGGED`: records to delete."""
+        self.index.client = self.index.client.at(self.timeline)
+        for table, hits in _rows_and_hits(batches, self.buckets):
+            rows = as_schema(table, RECORD_KEY_SCHEMA).combine_chunks()
+            keys = KeyedRecords(rows, {}, self.spec).index_keys(deleted=True)
+            tags = self.index.locate(keys.combine_chunks(), hits)
+            yield from _leaving(rows, tags.filter(pc.is_valid(tags.column("current_file_id"))))
+
+
+def _leaving(rows: pa.Table, gone: pa.Table) -> Batches:
+    """Lines of records to delete from where they are, with the columns of ``rows``."""
+    empty = [pa.nulls(gone.num_rows, item.type) for item in rows.schema]
+    left = pa.table(empty, schema=rows.schema)
+    keys = rows.column(RECORD_KEY).take(gone.column("row"))
+    for name, values in ((RECORD_KEY, keys), (PARTITION_PATH, gone.column("current_partition"))):
+        at = left.schema.get_field_index(name)
+        left = left.set_column(at, left.schema.field(at), values)
+    is_new = pa.repeat(False, gone.num_rows)
+    yield from _placed(left, gone.column("current_file_id"), is_new, True, _positions(gone))
+
+
+def _positions(places: pa.Table) -> pa.ChunkedArray | pa.Array:
+    """The rows of base files that hits or tags tell; null where they tell none."""
+    told = POSITION in places.column_names
+    return places.column(POSITION) if told else pa.nulls(places.num_rows, pa.int64())
+
+
+def _placed(
+    rows: pa.Table,
+    file_id: pa.ChunkedArray,
+    is_new: pa.ChunkedArray | pa.Array,
+    is_gone: bool,
+    positions: pa.ChunkedArray | pa.Array,
+) -> Batches:
+    gone = pa.repeat(is_gone, rows.num_rows)
+    for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone, positions), strict=True):
+        rows = rows.append_column(item, values)
+    names = [PARTITION_PATH, FILE_ID, IS_NEW]
+    counts = rows.group_by(names, use_threads=False).aggregate([([], "count_all")])
+    lines: list[dict[str, object]] | None = counts.rename_columns(GROUP_LINES.names).to_pylist()
+    for piece in line_slices(rows.combine_chunks()):
+        columns = [pa.array([packed(piece)], pa.binary()), pa.array([lines], TAGGED.field(LINES).type)]
+        yield pa.RecordBatch.from_arrays(columns, schema=TAGGED)
+        lines = None
+
+
+__all__ = [
+    "GROUP_LINES",
+    "HITS",
+    "LINES",
+    "PLACED_HITS",
+    "TAGGED",
+    "LocateKeys",
+    "LocateRows",
+    "LookKeysUp",
+    "PackTagged",
+    "RouteKeys",
+    "TagKeys",
+    "TagRows",
+    "tables_with_places",
+]

@@ -5,57 +5,42 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from hudi_hive.spark.bridge import (
-    HASHED_ROWS,
-    from_arrow_schema,
-    in_session,
-    map_in_arrow,
-    repartition_by_number,
-    step_jobs,
-)
+from hudi_hive.spark.bridge import from_arrow_schema, map_in_arrow, repartition_by_number, step_jobs
 from hudi_hive.spark.versions import SPARK
-from hudi_hive.spark.write.destinations import PartitionsOfRows
-from hudi_hive.spark.write.rows import TASKS_PER_CORE, default_tasks, in_session_of_steps, with_integer
-from hudi_hive.spark.write.tasks import HITS, PLACE_FIELDS, PLACED_HITS, TASK, LookKeysUp, RouteKeys, TagKeys, TagRows
+from hudi_hive.spark.write.located_rows import HITS, TAGGED, LookKeysUp, RouteKeys, TagKeys, TagRows
+from hudi_hive.spark.write.packed_rows import NUMBER, PACKED, ROWS
+from hudi_hive.spark.write.rows import default_tasks, parallelism
+from hudi_hive.spark.write.tasks import KEYS
 from hudi_hive.write.coordination import TaskExecutor
-from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY
 from hudi_hive.write.index import Index
 
 MOST_ON_DRIVER: Final = 100_000
 """Rows whose keys the driver looks up, which takes two jobs at most where rows and hits that are joined take eight."""
 
+_HITS: Final = pa.schema([(NUMBER, pa.int32()), (HITS, pa.binary())])
 _KEYS: Final = pa.schema([("key", pa.string()), ("partition", pa.string())])
 
 
-def hits_of(
-    prepared: DataFrame, index: Index, partitions: PartitionsOfRows, executor: TaskExecutor
-) -> DataFrame | None:
-    """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look.
-
-    Hits are kept in hash tables where a task has so few that they fit in memory; else they are sorted, which can spill.
+def hits_of(keyed: DataFrame, index: Index, partitions: list[str], executor: TaskExecutor) -> DataFrame | None:
+    """Where the keys of packed rows are, packed, by the buckets of these rows; None when there is nowhere to look.
 
     Args:
-        prepared: the rows.
+        keyed: the rows.
         index: of the write.
         partitions: of the rows.
         executor: runs what the look-up is planned by.
     """
-    plan = index.plan_lookup(partitions.paths, executor)
+    plan = index.plan_lookup(partitions, executor)
     if not plan.tasks:
         return None
-    keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
-    routed = map_in_arrow(keys, RouteKeys(plan), with_integer(keys.schema, TASK))
-    tasks = min(len(plan.tasks), parallelism(prepared))
-    routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
-    hits = map_in_arrow(routed, LookKeysUp(plan), from_arrow_schema(PLACED_HITS))
-    hit = sql.struct(*PLACED_HITS.names[1:])
-    by = ["key"] if index.is_global else ["key", "partition"]
-    hits = hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
-    few = partitions.rows <= HASHED_ROWS * default_tasks(prepared.sparkSession)
-    return in_session_of_steps(hits.hint("shuffle_hash")) if few else hits
+    routed = map_in_arrow(keyed.select(KEYS), RouteKeys(plan), from_arrow_schema(PACKED))
+    tasks = min(len(plan.tasks), parallelism(keyed))
+    routed = repartition_by_number(routed, tasks, sql.col(NUMBER) % tasks)
+    return map_in_arrow(routed, LookKeysUp(plan, default_tasks(keyed.sparkSession)), from_arrow_schema(_HITS))
 
 
 def are_nowhere(rows: DataFrame, index: Index, executor: TaskExecutor) -> bool:
@@ -66,25 +51,14 @@ def are_nowhere(rows: DataFrame, index: Index, executor: TaskExecutor) -> bool:
     return not found.num_rows
 
 
-def tagged_rows(
-    prepared: DataFrame, hits: DataFrame | None, index: Index, step: TagRows | TagKeys, columns: pa.Schema
-) -> DataFrame:
-    """Rows with their hits beside them, through the step that makes lines of them."""
-    if hits is None:
-        nothing = sql.lit(None).cast(f"array<struct<partition: string, file_id: string, {POSITION}: bigint>>")
-        joined = prepared.withColumn(HITS, nothing)
-    else:
-        same: Column = prepared[RECORD_KEY] == hits["key"]
-        if not index.is_global:
-            same = same & (prepared[PARTITION_PATH] == hits["partition"])
-        joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
-    tagged = map_in_arrow(joined, step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
-    return tagged if hits is None else in_session(tagged, hits.sparkSession)
+def tagged_rows(keyed: DataFrame, hits: DataFrame | None, step: TagRows | TagKeys) -> DataFrame:
+    """Packed rows, and the hits of their buckets, through the step that makes lines of them (``TAGGED``)."""
+    rows = keyed.select(NUMBER, ROWS)
+    if hits is not None:
+        nothing = sql.lit(None).cast("binary")
+        both = rows.withColumn(HITS, nothing).unionByName(hits.withColumn(ROWS, nothing))
+        rows = repartition_by_number(both, default_tasks(keyed.sparkSession), sql.col(NUMBER))
+    return map_in_arrow(rows, step, from_arrow_schema(TAGGED))
 
 
-def parallelism(frame: DataFrame) -> int:
-    """Most tasks that groups or look-ups are spread over."""
-    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
-
-
-__all__ = ["MOST_ON_DRIVER", "are_nowhere", "hits_of", "parallelism", "tagged_rows"]
+__all__ = ["MOST_ON_DRIVER", "are_nowhere", "hits_of", "tagged_rows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -19,19 +19,27 @@ from hudi_hive.spark.bridge import (
     in_session,
     map_in_arrow,
     planning_once,
+    plans_once,
     quoted,
+    repartition_by_number,
     step_jobs,
     to_arrow_schema,
 )
 from hudi_hive.spark.versions import SPARK
 from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.located_rows import LocateKeys, LocateRows
+from hudi_hive.spark.write.packed_rows import NUMBER, PACKED
 from hudi_hive.spark.write.row_changes import OPERATION_FIELD, RowChanges
 from hudi_hive.spark.write.tasks import (
+    KEYED,
     ORDER,
     PLACE_FIELDS,
     Batches,
+    CombinePacked,
     CombineRows,
+    KeysOnce,
+    PackKeyed,
+    PackRows,
     PrepareAndWrite,
     PrepareKeys,
     PrepareRows,
@@ -54,6 +62,8 @@ from hudi_hive.write.records import (
 )
 from hudi_hive.write.schema import WriterSchema, writer_schema
 from hudi_hive.write.writers import refuse_sort_columns
+
+Persist: TypeAlias = Callable[[DataFrame], DataFrame]
 
 TASKS_PER_CORE: Final = 2
 
@@ -128,6 +138,21 @@ class IncomingRows:
             config, generator, self.schema, self._incoming, self.columns, instant, config.combines, self._operations
         )
 
+    def keyed(self, instant: str, persist: Persist) -> DataFrame:
+        """Prepared rows, packed with their keys, combined if the options say so.
+
+        Args:
+            instant: of the write.
+            persist: what is read several times.
+        """
+        return keyed_rows(self._frame, self._prepare(instant), self.combine, persist)
+
+    def keyed_again(self, numbered: DataFrame, persist: Persist) -> DataFrame:
+        """Prepared rows with the number of their order, as :meth:`keyed` ones."""
+        order = [] if self.combine is None else [ORDER]
+        prepared = numbered.select(*[numbered[quoted(name)] for name in (*self.columns.names, *order)])
+        return keyed_rows(prepared, None, self.combine, persist)
+
     @cached_property
     def combine(self) -> CombineRows | None:
         """What makes one row of those of a key; None where the options let them be several."""
@@ -189,15 +214,13 @@ class IncomingKeys:
         if not incoming.names:
             self._step(iter([pa.record_batch({})])).__next__()  # tells which columns are missing
 
-    def prepared(self) -> DataFrame:
-        """Key and partition path of each record, once; the path is null where the rows do not hold it."""
-        return self.once(map_in_arrow(self._frame, self._step, from_arrow_schema(RECORD_KEY_SCHEMA)))
+    def keyed(self, persist: Persist) -> DataFrame:
+        """Key and partition path of each record, once and packed; the path is null where the rows do not hold it."""
+        return keyed_rows(self._frame, self._step, KeysOnce(self._is_global), persist)
 
-    def once(self, keys: DataFrame) -> DataFrame:
-        """Key and partition path of each record, once."""
-        # What follows are steps of Python, each of which costs as much for a task without keys as for one with few.
-        together = keys.repartition(default_tasks(keys.sparkSession), RECORD_KEY)
-        return together.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
+    def keyed_again(self, keys: DataFrame, persist: Persist) -> DataFrame:
+        """Key and partition path of some records, as :meth:`keyed` ones."""
+        return keyed_rows(keys.select(*RECORD_KEY_SCHEMA.names), None, KeysOnce(self._is_global), persist)
 
     def with_places(self) -> DataFrame:
         """Key and partition path of each record, with the file group that its meta columns name as its place."""
@@ -216,6 +239,38 @@ def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:
     columns = [sql.col(name).cast("string").alias(name) for name in (PARTITION_PATH, FILE_NAME)]
     with step_jobs(frame.sparkSession.sparkContext, "find files of rows"):
         return carried_files(SPARK.to_arrow(frame.select(*columns).distinct()))
+
+
+def keyed_rows(
+    frame: DataFrame,
+    prepare: Callable[[Batches], Batches] | None,
+    combine: CombineRows | KeysOnce | None,
+    persist: Persist,
+) -> DataFrame:
+    """Rows packed with their keys (``KEYED``), by buckets of these, as many as a shuffle has tasks.
+
+    Args:
+        frame: the rows.
+        prepare: makes prepared rows of them; None where they are prepared.
+        combine: makes one row of those of a key; None where they may be several.
+        persist: what is read several times.
+    """
+    buckets = default_tasks(frame.sparkSession)
+    rows = persist(map_in_arrow(frame, PackRows(prepare, buckets), from_arrow_schema(PACKED)))
+    together = repartition_by_number(in_session_of_steps(rows), buckets, sql.col(NUMBER))
+    return persist(map_in_arrow(together, CombinePacked(combine), from_arrow_schema(KEYED)))
+
+
+def keyed_in_order(rows: DataFrame, persist: Persist, *, by_buckets: bool) -> DataFrame:
+    """Prepared rows packed with their keys (``KEYED``), in the order in which they come.
+
+    Args:
+        rows: the rows.
+        persist: what is read several times.
+        by_buckets: of their keys, which divides rows that come one after the other.
+    """
+    buckets = default_tasks(rows.sparkSession) if by_buckets else 1
+    return in_session_of_steps(persist(map_in_arrow(rows, PackKeyed(buckets), from_arrow_schema(KEYED))))
 
 
 def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
@@ -247,11 +302,15 @@ def default_tasks(spark: SparkSession) -> int:
     return min(tasks, max(1, int(spark.sparkContext.defaultParallelism) * TASKS_PER_CORE))
 
 
+def parallelism(frame: DataFrame) -> int:
+    """Most tasks that groups or look-ups are spread over."""
+    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
+
+
 def session_of_steps(spark: SparkSession) -> SparkSession:
     """A session like another one for queries over rows that are kept already, or are few: each of them is one job."""
     tasks = default_tasks(spark)
-    settings = (spark.conf.get("spark.sql.adaptive.enabled"), spark.conf.get("spark.sql.shuffle.partitions"))
-    return spark if settings == ("false", str(tasks)) else planning_once(spark, tasks)
+    return spark if plans_once(spark, tasks) else planning_once(spark, tasks)
 
 
 def in_session_of_steps(frame: DataFrame) -> DataFrame:
@@ -265,11 +324,6 @@ def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
     with step_jobs(context, "write files"), all_tasks_ended(context), task_errors():
         statuses = SPARK.to_arrow(map_in_arrow(frame, step, from_arrow_schema(WRITE_STATUS_SCHEMA)))
     return statuses.cast(WRITE_STATUS_SCHEMA).combine_chunks()
-
-
-def with_integer(schema: StructType, name: str) -> StructType:
-    """A schema with one more column."""
-    return StructType([*schema.fields]).add(name, "integer")
 
 
 @contextmanager

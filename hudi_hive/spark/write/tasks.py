@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,29 +16,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from hudi_hive.batches import gathered_tables, rows_by_number
+from hudi_hive.batches import gathered_tables
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.read.remote import serialize_error
 from hudi_hive.spark.bridge import in_microseconds, release_memory
+from hudi_hive.spark.write.packed_rows import (
+    PACKED,
+    TOGETHER_BYTES,
+    by_bucket,
+    line_slices,
+    numbered_rows,
+    packed,
+    packed_lines,
+)
 from hudi_hive.spark.write.row_changes import with_operations, without_replaced_deletes
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
-from hudi_hive.timeline import Timeline
 from hudi_hive.write.files import PARTITION_PATH, POSITION, RECORD_KEY
-from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys, with_partitions
+from hudi_hive.write.records import RECORD_KEY_SCHEMA, combine, prepare, prepare_keys
 from hudi_hive.write.schema import WriterSchema
 
 FILE_ID: Final = "_hudi_hive_file_id"
 IS_NEW: Final = "_hudi_hive_is_new"
 IS_GONE: Final = "_hudi_hive_is_gone"
 GROUP: Final = "_hudi_hive_group"
-TASK: Final = "_hudi_hive_task"
-HITS: Final = "_hudi_hive_hits"
+KEYS: Final = "_hudi_hive_keys"
+PARTITIONS: Final = "_hudi_hive_partitions"
 ORDER: Final = "_hudi_hive_order"
 
-_TAGGED_BYTES: Final = 64 << 20
 _TASK_ROWS_BITS: Final = 40
 
 Batches = Iterator[pa.RecordBatch]
@@ -53,8 +59,9 @@ PLACE_FIELDS: Final = (
 is not a row but a record to delete from where it was, and at which row of the group's base file the record is (null:
 not known)."""
 
-PLACED_HITS: Final = HITS_SCHEMA.append(pa.field(POSITION, pa.int64()))
-"""Hits with the rows of base files, null where an index does not tell them."""
+KEYED: Final = pa.schema([*PACKED, (KEYS, pa.binary()), (PARTITIONS, pa.list_(pa.string()))])
+"""Packed rows by the buckets of their keys; their keys and partition paths, packed, too; and the different partition
+paths of them and of such as follow without them."""
 
 
 def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
@@ -220,158 +227,88 @@ class CombineRows:
 
 
 @dataclass(frozen=True)
-class RouteKeys:
-    """Keys to the tasks that look for them.
+class KeysOnce:
+    """Records to delete, each once; a task has all lines of its keys.
 
     Attributes:
-        plan: of the look-up.
+        across_partitions: a key is one record whatever its partition.
     """
 
-    plan: LookupPlan
+    across_partitions: bool
 
-    @step
-    def __call__(self, batches: Batches) -> Batches:
-        """A line for each task and key."""
-        for batch in batches:
-            keys = pa.table([batch.column(0), batch.column(1)], names=["key", "partition"])
-            keys = keys.append_column("row", pa.array(np.arange(keys.num_rows)))
-            for task, rows in self.plan.route.rows(keys):
-                chosen = keys.select(["key", "partition"]).take(pa.array(rows))
-                number = pa.array(np.full(len(rows), task, np.int32))
-                yield from chosen.append_column(TASK, number).combine_chunks().to_batches()
+    def combined(self, keys: pa.Table) -> pa.Table:
+        """Each record once."""
+        if self.across_partitions:
+            once = keys.group_by(RECORD_KEY, use_threads=False).aggregate([(PARTITION_PATH, "first")])
+            return once.rename_columns([RECORD_KEY, PARTITION_PATH])
+        return keys.group_by(RECORD_KEY_SCHEMA.names, use_threads=False).aggregate([])
 
 
 @dataclass(frozen=True)
-class LookKeysUp:
-    """Where keys are; a task has all keys of the look-up tasks that it does.
+class PackRows:
+    """Rows to packed ones, by the buckets of their keys.
 
     Attributes:
-        plan: of the look-up.
+        prepare: makes prepared rows of those that come; None where they are prepared.
+        buckets: how many.
     """
 
-    plan: LookupPlan
+    prepare: Callable[[Batches], Batches] | None
+    buckets: int
 
     @step
     def __call__(self, batches: Batches) -> Batches:
-        """Hits."""
-        tables = [pa.Table.from_batches([batch]) for batch in batches]
-        if not tables:
-            return
-        keys = pa.concat_tables(tables).combine_chunks()
-        at = keys.column(TASK).to_numpy()
-        keys = keys.select(["key", "partition"])
-        for number, rows in rows_by_number(at):
-            sought = keys.take(pa.array(rows)).combine_chunks()
-            hits = self.plan.tasks[number].lookup(sought)
-            placed = pa.table([*hits.columns[:3], _positions(hits)], names=PLACED_HITS.names)
-            yield from placed.cast(PLACED_HITS).to_batches()
+        """Lines of ``PACKED``."""
+        for rows in gathered_tables(batches if self.prepare is None else self.prepare(batches), TOGETHER_BYTES):
+            yield from packed_lines(by_bucket(rows, RECORD_KEY, self.buckets))
 
 
 @dataclass(frozen=True)
-class TagRows:
-    """Rows and what was found of their keys to rows that know their file groups.
+class CombinePacked:
+    """Packed rows of some buckets, which a task has all of, to packed rows with their keys.
 
     Attributes:
-        index: of the write.
-        timeline: the table's as the write began, which all tasks go by.
-        spec: how records merge.
-        schema: of prepared rows.
-        drops: rows whose records the table has are left out.
+        combine: makes one row of those of a key; None where they may be several.
     """
 
-    index: Index = field(repr=False)
-    timeline: Timeline = field(repr=False)
-    spec: MergeSpec
-    schema: pa.Schema
-    drops: bool = False
+    combine: CombineRows | KeysOnce | None
 
     @step
     def __call__(self, batches: Batches) -> Batches:
-        """Tagged rows, and records to delete elsewhere."""
-        self.index.client = self.index.client.at(self.timeline)
-        for table in gathered_tables(batches, _TAGGED_BYTES):
-            rows = as_schema(table, self.schema).combine_chunks()
-            ready = KeyedRecords(rows, {}, self.spec)
-            keys = ready.index_keys()
-            tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
-            if self.drops:
-                tags = tags.filter(pc.is_null(tags.column("current_file_id")))
-            yield from self._tagged(rows, tags, ready.marked())
-
-    def _tagged(self, rows: pa.Table, tags: pa.Table, marked: pa.Array) -> Batches:
-        new = pc.is_null(tags.column("file_id"))
-        idle = pc.and_(new, marked.take(tags.column("row").combine_chunks()))  # deletes what is nowhere
-        moved = pc.fill_null(pc.not_equal(tags.column("current_partition"), tags.column("partition")), False)
-        gone, tags = tags.filter(moved), tags.filter(pc.invert(idle))
-        lines = with_partitions(self.index.client, self.spec, rows.take(tags.column("row")), tags.column("partition"))
-        places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
-        new = pc.is_null(tags.column("file_id"))
-        positions = pc.if_else(new, pa.scalar(None, pa.int64()), _positions(tags))
-        yield from _placed(lines, places, new, False, positions)
-        if gone.num_rows:
-            yield from _leaving(rows, gone)
+        """Lines of :data:`KEYED`."""
+        buckets: dict[int, list[pa.Table]] = {}
+        for number, rows in numbered_rows(batches):
+            buckets.setdefault(number, []).append(rows)
+        for number in sorted(buckets):
+            together = pa.concat_tables(buckets.pop(number)).combine_chunks()
+            rows = together if self.combine is None else self.combine.combined(together)
+            del together
+            yield from _keyed(number, rows.combine_chunks())
 
 
 @dataclass(frozen=True)
-class TagKeys:
-    """Keys and what was found of them to the records that are deleted, with their file groups.
+class PackKeyed:
+    """Rows to packed ones with their keys, in the order in which they come.
 
     Attributes:
-        index: of the write.
-        timeline: the table's as the write began.
-        spec: how records merge.
+        buckets: of keys.
     """
 
-    index: Index = field(repr=False)
-    timeline: Timeline = field(repr=False)
-    spec: MergeSpec
+    buckets: int
 
     @step
     def __call__(self, batches: Batches) -> Batches:
-        """Records to delete."""
-        self.index.client = self.index.client.at(self.timeline)
-        for table in gathered_tables(batches, _TAGGED_BYTES):
-            rows = as_schema(table, RECORD_KEY_SCHEMA).combine_chunks()
-            keys = KeyedRecords(rows, {}, self.spec).index_keys(deleted=True)
-            tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
-            yield from _leaving(rows, tags.filter(pc.is_valid(tags.column("current_file_id"))))
+        """Lines of :data:`KEYED`."""
+        for rows in gathered_tables(batches, TOGETHER_BYTES):
+            for number, own in by_bucket(rows, RECORD_KEY, self.buckets):
+                yield from _keyed(number, own.combine_chunks())
 
 
-def _leaving(rows: pa.Table, gone: pa.Table) -> Batches:
-    """Lines of records to delete from where they are, with the columns of ``rows``."""
-    empty = [pa.nulls(gone.num_rows, item.type) for item in rows.schema]
-    left = pa.table(empty, schema=rows.schema)
-    keys = rows.column(RECORD_KEY).take(gone.column("row"))
-    for name, values in ((RECORD_KEY, keys), (PARTITION_PATH, gone.column("current_partition"))):
-        at = left.schema.get_field_index(name)
-        left = left.set_column(at, left.schema.field(at), values)
-    is_new = pa.repeat(False, gone.num_rows)
-    yield from _placed(left, gone.column("current_file_id"), is_new, True, _positions(gone))
-
-
-def _positions(places: pa.Table) -> pa.ChunkedArray | pa.Array:
-    """The rows of base files that hits or tags tell; null where they tell none."""
-    told = POSITION in places.column_names
-    return places.column(POSITION) if told else pa.nulls(places.num_rows, pa.int64())
-
-
-def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
-    """The hits of all rows, from the list that the join put beside each row."""
-    counts = pc.fill_null(pc.list_value_length(hits), 0).to_numpy(zero_copy_only=False)
-    keys = rows.column(RECORD_KEY).take(pa.array(np.repeat(np.arange(rows.num_rows), counts)))
-    flat = pc.list_flatten(hits)
-    assert isinstance(flat, pa.StructArray)
-    return pa.table([keys, *flat.flatten()], names=PLACED_HITS.names).cast(PLACED_HITS).combine_chunks()
-
-
-def _placed(
-    rows: pa.Table,
-    file_id: pa.ChunkedArray,
-    is_new: pa.ChunkedArray | pa.Array,
-    is_gone: bool,
-    positions: pa.ChunkedArray | pa.Array,
-) -> Batches:
-    gone = pa.repeat(is_gone, rows.num_rows)
-    for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone, positions), strict=True):
-        rows = rows.append_column(item, values)
-    yield from rows.cast(in_microseconds(rows.schema)).combine_chunks().to_batches()
+def _keyed(number: int, rows: pa.Table) -> Batches:
+    paths: list[str] | None = rows.column(PARTITION_PATH).unique().to_pylist()
+    for piece in line_slices(rows):
+        keys = pa.table([piece.column(RECORD_KEY), piece.column(PARTITION_PATH)], names=["key", "partition"])
+        values = ([number], [packed(piece)], [packed(keys)], [paths])
+        columns = [pa.array(value, item.type) for value, item in zip(values, KEYED, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=KEYED)
+        paths = None

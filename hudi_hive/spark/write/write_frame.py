@@ -1,9 +1,9 @@
-"""Writes DataFrames to Hudi tables: rows stay Arrow batches on the executors, with one shuffle to file groups.
+"""Writes DataFrames to Hudi tables: rows stay Arrow batches on the executors.
 
-Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
-keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
-What an operation does is decided as for every :class:`~hudi_hive.write.writers.Writer`; the driver holds numbers of
-rows, names of file groups and records that move to another partition, never the rows.
+Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, packed,
+many rows to a line, their keys are looked up where the index says, and each file group's file is written by the task
+that has all of its rows. What an operation does is decided as for every :class:`~hudi_hive.write.writers.Writer`; the
+driver holds numbers of rows, names of file groups and records that move to another partition, never the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.transactions import MetastoreLock
@@ -25,29 +24,34 @@ from hudi_hive.names import HOODIE_TABLE_NAME
 from hudi_hive.options import WriteOptions
 from hudi_hive.spark.bridge import (
     JavaValue,
-    map_in_arrow,
     metastore_settings,
-    repartition_by_number,
     statement_jobs,
-    step_jobs,
     store_options,
 )
-from hudi_hive.spark.write.destinations import Destinations, TaggedRows, partitions_of, with_lines
+from hudi_hive.spark.write.destinations import (
+    Destinations,
+    TaggedRows,
+    partitions_of,
+    partitions_of_rows,
+    to_groups,
+    with_lines,
+)
 from hudi_hive.spark.write.executor import SparkExecutor, table_label, task_errors
-from hudi_hive.spark.write.file_steps import PlaceRows, WriteFileGroups, WriteNewFileGroups
-from hudi_hive.spark.write.lookups import MOST_ON_DRIVER, are_nowhere, hits_of, parallelism, tagged_rows
+from hudi_hive.spark.write.file_steps import WriteFileGroups, WriteNewFileGroups
+from hudi_hive.spark.write.located_rows import TagKeys, TagRows
+from hudi_hive.spark.write.lookups import MOST_ON_DRIVER, are_nowhere, hits_of, tagged_rows
 from hudi_hive.spark.write.row_changes import StatementRows
 from hudi_hive.spark.write.rows import (
     IncomingKeys,
     IncomingRows,
+    Persist,
+    default_tasks,
     in_order,
-    in_session_of_steps,
+    keyed_in_order,
     persisted_frames,
     statuses_of,
     takes_any_order,
-    with_integer,
 )
-from hudi_hive.spark.write.tasks import GROUP, IS_NEW, TagKeys, TagRows
 from hudi_hive.spark.write.validators import SqlValidation
 from hudi_hive.storage import Storage
 from hudi_hive.sync.run import SyncAfterWrite
@@ -57,7 +61,7 @@ from hudi_hive.table.properties import refuse_format
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, record_size
+from hudi_hive.write.files import record_size
 from hudi_hive.write.index import HITS_SCHEMA, BucketIndex, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import RECORD_KEY_SCHEMA, refuse_gone_groups, refuse_nested_partitions
@@ -74,8 +78,6 @@ from hudi_hive.write.writers import (
 
 Annotate = Callable[[MetaClient], Mapping[str, str]]
 """Makes extra metadata of a commit, of the table under its lock."""
-
-_Persist = Callable[[DataFrame], DataFrame]
 
 WriteMode: TypeAlias = Literal["append", "overwrite", "error", "errorifexists", "ignore"]
 """What becomes of a table that is there."""
@@ -327,14 +329,16 @@ class SparkWriter(Writer[DataFrame]):
             prepared = incoming.prepared(transaction.instant)
             index = open_index(self.config, transaction.client)
             looks = incoming.may_delete or isinstance(index, BucketIndex)
-            if looks:
-                prepared = persist(prepared)
-                named = partitions_of(prepared).paths
             if isinstance(index, BucketIndex):
+                keyed = keyed_in_order(prepared, persist, by_buckets=False)
+                named = partitions_of(keyed)
                 index.start_anew(named)
-                tagged = tagged_rows(prepared, None, index, self._tags(incoming, transaction, index), incoming.columns)
+                tagged = tagged_rows(keyed, None, self._tags(incoming, transaction, index))
                 statuses = self._new_buckets(persist(tagged), incoming, transaction)
             else:
+                if looks:
+                    prepared = persist(prepared)
+                    named = partitions_of_rows(prepared)
                 straight = incoming.combine is None and not looks
                 statuses = self._new_groups(None if straight else prepared, incoming, transaction)
             if not looks:
@@ -353,13 +357,14 @@ class SparkWriter(Writer[DataFrame]):
         return rows.written(transaction.instant, step) if prepared is None else statuses_of(prepared, step)
 
     def _tags(self, rows: IncomingRows, transaction: WriteTransaction, index: Index, *, drops: bool = False) -> TagRows:
-        return TagRows(index, transaction.client.timeline, rows.spec, rows.columns, drops)
+        buckets = default_tasks(rows.session)
+        return TagRows(index, transaction.client.timeline, rows.spec, rows.columns, buckets, drops)
 
     def _new_buckets(self, tagged: DataFrame, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
         lines = with_lines(tagged)
         destinations = self._destinations(transaction.client, lines, [], fills_groups=False, to_logs=False)
         context = self.write_context(transaction, rows.records)
-        return self._to_groups(lines, destinations, WriteFileGroups(context, rows.columns, destinations.handles))
+        return to_groups(lines, destinations, WriteFileGroups(context, rows.columns, destinations.handles))
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
@@ -374,7 +379,12 @@ class SparkWriter(Writer[DataFrame]):
             elif self._carries_places:
                 tagged = self._by_places(rows, transaction, index, persist)
             else:
-                tagged = self._by_keys(rows.prepared(transaction.instant), rows, transaction, index, persist)
+                if self.config.operation is Operation.BULK_INSERT:
+                    prepared = in_order(rows.prepared(transaction.instant), self.config)
+                    keyed = keyed_in_order(prepared, persist, by_buckets=self._looks_up(index))
+                else:
+                    keyed = rows.keyed(transaction.instant, persist)
+                tagged = self._by_keys(keyed, rows, transaction, index, persist)
             fills_groups = self.fills_small_groups(index)
             refuse_nested_partitions(client, tagged.partitions, lists_all=fills_groups)
             destinations = self._destinations(
@@ -385,7 +395,7 @@ class SparkWriter(Writer[DataFrame]):
                 context = replace(context, changed_columns=self._changes.columns_of(context))
             combine = rows.combine if tagged.untagged else None
             step = WriteFileGroups(context, rows.columns, destinations.handles, tagged.untagged, combine)
-            statuses = self._to_groups(tagged, destinations, step)
+            statuses = to_groups(tagged, destinations, step)
             return self.commit_files(transaction, statuses, rows.records.schema_text)
 
     def _goes_straight(self, rows: IncomingRows, transaction: WriteTransaction, index: Index) -> bool:
@@ -397,7 +407,7 @@ class SparkWriter(Writer[DataFrame]):
         return not self.updates_records(index) or not transaction.client.timeline.write_instants()
 
     def _by_places(
-        self, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: _Persist
+        self, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: Persist
     ) -> TaggedRows:
         """Rows to the groups that they name; others are looked up, unless they are known to be new."""
         client = transaction.client
@@ -414,26 +424,25 @@ class SparkWriter(Writer[DataFrame]):
             return named.all_new()
         if there is not None and index.is_global:
             there, rest = there.without_keys_of(rest)  # a row of them may be a record that moves
-        tagged = self._by_keys(rows.combined(rest), rows, transaction, index, persist)
-        return tagged if there is None else there.joined(tagged)
+        tagged = self._by_keys(rows.keyed_again(rest, persist), rows, transaction, index, persist)
+        return tagged if there is None else there.joined(tagged, rows.columns)
+
+    def _looks_up(self, index: Index) -> bool:
+        return self.updates_records(index) or self.drops_duplicates
 
     def _by_keys(
-        self, prepared: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: _Persist
+        self, keyed: DataFrame, rows: IncomingRows, transaction: WriteTransaction, index: Index, persist: Persist
     ) -> TaggedRows:
         """Rows to the groups in which the index finds their records."""
-        if self.config.operation is Operation.BULK_INSERT:
-            prepared = in_order(prepared, self.config)
-        prepared = persist(prepared)
-        partitions = partitions_of(prepared)
-        looks_up = self.updates_records(index) or self.drops_duplicates
-        hits = hits_of(prepared, index, partitions, self.executor) if looks_up else None
+        partitions = partitions_of(keyed)
+        hits = hits_of(keyed, index, partitions, self.executor) if self._looks_up(index) else None
         drops = self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.DROP
-        step = self._tags(rows, transaction, index, drops=drops)
-        tagged = persist(tagged_rows(prepared, hits, index, step, rows.columns))
-        self._refuse_duplicates(tagged)
-        lines = with_lines(tagged, partitions.paths)
-        prepared.unpersist()
-        return lines
+        tagged = with_lines(
+            persist(tagged_rows(keyed, hits, self._tags(rows, transaction, index, drops=drops))), partitions
+        )
+        self._refuse_duplicates(tagged.lines)
+        keyed.unpersist()
+        return tagged
 
     def _delete(self, rows: DataFrame) -> WriteReport:
         # Keys go to the tasks that look for them and to those that write their groups.
@@ -447,22 +456,20 @@ class SparkWriter(Writer[DataFrame]):
             if self._carries_places:
                 there, rest, _ = with_lines(persist(keys.with_places())).split(client)
             if there is None or rest is not None:
-                prepared = keys.prepared() if rest is None else keys.once(rest.select(RECORD_KEY, PARTITION_PATH))
-                prepared = persist(prepared)
-                hits = hits_of(prepared, index, partitions_of(prepared), self.executor)
-                tags = TagKeys(index, client.timeline, keys.spec)
-                tagged = with_lines(persist(tagged_rows(prepared, hits, index, tags, RECORD_KEY_SCHEMA)))
-                there = tagged if there is None else there.joined(tagged)
+                keyed = keys.keyed(persist) if rest is None else keys.keyed_again(rest, persist)
+                hits = hits_of(keyed, index, partitions_of(keyed), self.executor)
+                tags = TagKeys(index, client.timeline, keys.spec, default_tasks(keyed.sparkSession))
+                tagged = with_lines(persist(tagged_rows(keyed, hits, tags)))
+                there = tagged if there is None else there.joined(tagged, RECORD_KEY_SCHEMA)
             destinations = self._destinations(client, there, [], fills_groups=False, to_logs=index.assigns_inserts)
             context = self.write_context(transaction, keys.records, destinations.merged())
             step = WriteFileGroups(context, RECORD_KEY_SCHEMA, destinations.handles)
-            statuses = self._to_groups(there, destinations, step)
+            statuses = to_groups(there, destinations, step)
             return self.commit_files(transaction, statuses, keys.records.schema_text)
 
-    def _refuse_duplicates(self, tagged: DataFrame) -> None:
+    def _refuse_duplicates(self, lines: pa.Table) -> None:
         if self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.FAIL:
-            with step_jobs(tagged.sparkSession.sparkContext, "count duplicates"):
-                count = tagged.where(~sql.col(IS_NEW)).count()
+            count = int(pc.sum(lines.filter(pc.invert(lines.column("is_new"))).column("count")).as_py() or 0)
             if count:
                 raise self.duplicates_error(count)
 
@@ -488,13 +495,6 @@ class SparkWriter(Writer[DataFrame]):
         pairs = zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True)
         handles = tuple((plan.handle(group), plan.target(group)) for group in pairs)
         return Destinations(assignment, groups.combine_chunks(), handles)
-
-    def _to_groups(self, tagged: TaggedRows, to: Destinations, step: WriteFileGroups) -> pa.Table:
-        """Lines to the files of their groups; the statuses of these."""
-        rows = in_session_of_steps(tagged.frame)
-        placed = map_in_arrow(rows, PlaceRows(to.assignment, to.groups), with_integer(rows.schema, GROUP))
-        tasks = max(1, min(to.groups.num_rows, parallelism(rows)))
-        return statuses_of(repartition_by_number(placed, tasks, sql.col(GROUP) % tasks), step)
 
 
 __all__ = ["MODES", "SparkWriter", "WriteMode", "replace_table", "write"]

@@ -23,7 +23,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.write.rows import IncomingKeys, default_tasks
+from hudi_hive.spark.versions import SPARK
+from hudi_hive.spark.write.packed_rows import unpacked
+from hudi_hive.spark.write.rows import IncomingKeys, default_tasks, persisted_frames
 from hudi_hive.table import MetaClient
 from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.options import WriteConfig
@@ -209,12 +211,15 @@ def test_keys_to_delete_come_to_few_tasks(spark, tmp_path):
     spark.conf.set("spark.sql.shuffle.partitions", "200")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        keys = IncomingKeys(trips(spark, 0, 5), client, WriteConfig.of(options, client.config)).prepared()
-        assert keys.rdd.getNumPartitions() == default_tasks(spark) < 200
+        with persisted_frames() as persist:
+            keys = IncomingKeys(trips(spark, 0, 5), client, WriteConfig.of(options, client.config)).keyed(persist)
+            assert keys.rdd.getNumPartitions() == default_tasks(spark) < 200
+            lines = SPARK.to_arrow(keys)
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
-    assert sorted(row[0] for row in keys.collect()) == ["k0", "k1", "k2", "k3", "k4"]
+    (rows,) = unpacked(lines.to_batches(), size=1 << 30)
+    assert sorted(rows.column("_hoodie_record_key").to_pylist()) == ["k0", "k1", "k2", "k3", "k4"]
 
 
 ODD_CITIES = [".hoodie_x", ".hoodiex", "100%", "a:b", "é", "_x"]
