@@ -97,7 +97,7 @@ def plans_once(spark: SparkSession, tasks: int) -> bool:
 
 
 def _settings(spark: SparkSession, tasks: int) -> dict[str, str]:
-    """Names and texts of what such a session sets; its lines may be packed rows, of which few are to be sent at once."""
+    """What such a session sets, by names; its lines may be packed rows, of which few are to be sent at once."""
     counts_bytes = spark.conf.isModifiable(_BATCH_BYTES)
     batch = (_BATCH_BYTES, f"{_MOST_BYTES}b") if counts_bytes else (_BATCH_LINES, str(_MOST_LINES))
     return dict([(_ADAPTIVE, "false"), (_SHUFFLE_PARTITIONS, str(tasks)), batch])

@@ -366,11 +366,11 @@ def _placed(
         rows = rows.append_column(item, values)
     names = [PARTITION_PATH, FILE_ID, IS_NEW]
     counts = rows.group_by(names, use_threads=False).aggregate([([], "count_all")])
-    lines: list[dict[str, object]] | None = counts.rename_columns(GROUP_LINES.names).to_pylist()
+    values = pa.StructArray.from_arrays([one_array(column) for column in counts.columns], fields=list(GROUP_LINES))
+    lines: pa.Array = pa.ListArray.from_arrays(pa.array([0, counts.num_rows], pa.int32()), values)
     for piece in line_slices(rows.combine_chunks()):
-        columns = [pa.array([packed(piece)], pa.binary()), pa.array([lines], TAGGED.field(LINES).type)]
-        yield pa.RecordBatch.from_arrays(columns, schema=TAGGED)
-        lines = None
+        yield pa.RecordBatch.from_arrays([pa.array([packed(piece)], pa.binary()), lines], schema=TAGGED)
+        lines = pa.nulls(1, lines.type)
 
 
 __all__ = [
